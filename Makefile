@@ -1,0 +1,56 @@
+# `make demo` and `make test` set up what they need: a virtual environment with the locked dependencies.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fmt schemas docs golden lock bench clean
+
+help: ## what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
+
+# Two sets of locked packages: what the compiler needs, and what its tests need on top.
+$(VENV)/.runtime: requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+demo: $(VENV)/.runtime ## compile the environment seed: its topology, counts and output folder
+	@$(BIN)/basalt topology seed
+	@echo
+	@$(BIN)/basalt compile seed
+	@echo
+	@echo "next: $(BIN)/basalt check seed    $(BIN)/basalt explain seed queue/vision    $(BIN)/basalt --help"
+
+test: $(VENV)/.dev ## all tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev ## format, lint, types, fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+fmt: $(VENV)/.dev ## format, and mend what the linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+schemas: $(VENV)/.runtime ## the schemas of Kubernetes and Volcano, from the pinned Go modules (needs Go)
+	$(BIN)/python tools/schemas/generate.py
+
+golden: $(VENV)/.dev ## rewrite the golden trees of tests/golden from what the compiler writes now
+	$(BIN)/python tests/golden.py
+
+lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyproject.toml
+	$(BIN)/python tools/lock.py
+
+bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
+	$(BIN)/python benchmarks/end_to_end.py
+
+clean: ## remove the virtual environment and everything built
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,5 @@
+import sys
+
+from basalt.cli import main
+
+sys.exit(main())

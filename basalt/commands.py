@@ -1,0 +1,168 @@
+"""What each command does: compile, then print or write. All output of the program passes through here."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from basalt import explaining, names, tree
+from basalt.compiling import Compilation, compile_folder
+from basalt.documents import KINDS
+from basalt.findings import fails
+from basalt.gathering import folder_of, project_of
+from basalt.loading.files import Misuse
+from basalt.rendering import layout, switch
+from basalt.reporting import json_format, text, tree_text
+from basalt.rules import FAMILIES, RULES
+from basalt.schemas import document_schema
+
+Options = argparse.Namespace
+
+
+def check(options: Options) -> int:
+    compilation = _compile(options, needs_environment=False)
+    _print_findings(compilation, options)
+    return _exit_code(compilation, options)
+
+
+def compile_(options: Options) -> int:
+    compilation = _compile(options)
+    if fails(compilation.findings, strict=options.strict):
+        _print_findings(compilation, options, to_stderr=options.output == "-" and options.format == "text")
+        return 1
+    if options.output == "-":
+        _print_findings(compilation, options, to_stderr=True)
+        sys.stdout.write(layout.stream(compilation.objects))
+        return 0
+    folder = Path(options.output) if options.output else Path("build", compilation.name)
+    root = str(project_of(folder_of(options.environment)))
+    files = layout.render(compilation.objects, compilation.files, compilation.name, root)
+    _refuse_inside_input(folder, folder_of(options.environment))
+    is_written = switch.replace(folder, files)
+    _print_compiled(compilation, options, folder, is_written=is_written)
+    return 0
+
+
+def _refuse_inside_input(folder: Path, root: Path) -> None:
+    if root.resolve().is_relative_to(folder.resolve()):
+        raise Misuse(f"{folder} holds the environment itself; choose another -o")
+
+
+def topology(options: Options) -> int:
+    compilation = _compile(options)
+    drawn = tree.draw(compilation.index)
+    if options.format == "json":
+        _write(json_format.text({"environment": compilation.name, **drawn.as_json()}))
+    elif compilation.has_environment:
+        _write(tree_text.tree(compilation.name, drawn, _paint(options)))
+    code = _exit_code(compilation, options)
+    if code:
+        _print_findings(compilation, options, to_stderr=True)
+    return code
+
+
+def explain(options: Options) -> int:
+    subject: list[str] = options.subject
+    if len(subject) > 3:
+        raise Misuse("explain takes RULE, or ENV KIND/[NAMESPACE/]NAME [POINTER]")
+    if len(subject) == 1:
+        return _explain_rule(subject[0], options)
+    compilation = compile_folder(folder_of(subject[0]), needs_environment=True)
+    if not compilation.has_environment:
+        _print_findings(compilation, options, to_stderr=True)
+        return 1
+    found = explaining.explain(compilation.index, *subject[1:])
+    _write(json_format.text(found.as_json()) if options.format == "json" else explaining.text(found))
+    return 0
+
+
+def _explain_rule(name: str, options: Options) -> int:
+    if name not in RULES:
+        hint = names.did_you_mean(name, RULES, most=0, otherwise="see docs/rules")
+        if "/" in name or os.path.exists(name):
+            hint = "to explain an object: basalt explain ENV KIND/[NAMESPACE/]NAME"
+        raise Misuse(f"no rule {name}; {hint}")
+    rule = RULES[name]
+    family = next(family for family, rules in FAMILIES.items() if rule in rules)
+    if options.format == "json":
+        page = {"rule": name, "severity": rule.severity.value, "family": family, "page": rule.page}
+        _write(json_format.text(page))
+    else:
+        _write(f"{rule.page.rstrip()}\n\n({rule.severity.value}, family {family})\n")
+    return 0
+
+
+def schema(options: Options) -> int:
+    kinds = {kind.casefold(): kind for kind in KINDS}
+    kind = kinds.get(options.kind.casefold())
+    if kind is None:
+        raise Misuse(f"no document kind {options.kind}; {names.did_you_mean(options.kind, KINDS)}")
+    _write(json_format.text(document_schema(kind)))
+    return 0
+
+
+def _compile(options: Options, *, needs_environment: bool = True) -> Compilation:
+    folder = folder_of(options.environment)
+    if sys.stderr.isatty() and not options.quiet:
+        print(f"\rreading {folder} ...", end="", file=sys.stderr, flush=True)
+        try:
+            return compile_folder(folder, needs_environment=needs_environment)
+        finally:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    return compile_folder(folder, needs_environment=needs_environment)
+
+
+def _exit_code(compilation: Compilation, options: Options) -> int:
+    return int(fails(compilation.findings, strict=options.strict))
+
+
+def _print_findings(compilation: Compilation, options: Options, *, to_stderr: bool = False) -> None:
+    stream = sys.stderr if to_stderr else sys.stdout
+    if options.format == "json" and not to_stderr:
+        found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
+        _write(json_format.text(found))
+        return
+    lines = _lines_of(compilation)
+    paint = _paint(options, to_stderr=to_stderr)
+    shown = text.report(compilation.findings, compilation.skipped, lines, paint, quiet=options.quiet or to_stderr)
+    stream.write(shown)
+
+
+def _print_compiled(compilation: Compilation, options: Options, folder: Path, *, is_written: bool) -> None:
+    counts = layout.counts(compilation.objects)
+    if options.format == "json":
+        found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
+        done = {"output": str(folder), "written": is_written, "objects": counts}
+        _write(json_format.text({**found, **done}))
+        return
+    _print_findings(compilation, options)
+    if not options.quiet:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+        state = "written" if is_written else "unchanged"
+        _write(f"{sum(counts.values())} objects: {kinds}\n{state}: {folder}\n")
+
+
+def _lines_of(compilation: Compilation) -> Callable[[str, int], str]:
+    files = {file.name: file for file in compilation.files}
+    return lambda name, line: files[name].line(line) if name in files else ""
+
+
+def _paint(options: Options, *, to_stderr: bool = False) -> text.Paint:
+    stream = sys.stderr if to_stderr else sys.stdout
+    wanted = not options.no_color and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return text.Paint(wanted and stream.isatty())
+
+
+def _write(shown: str) -> None:
+    sys.stdout.write(shown)
+
+
+COMMANDS: dict[str, Callable[[Any], int]] = {
+    "check": check,
+    "compile": compile_,
+    "topology": topology,
+    "explain": explain,
+    "schema": schema,
+}

@@ -1,0 +1,212 @@
+"""One index of everything that is known of an environment, or of a folder of plain manifests. Every rule asks here.
+
+A fact that the input has nothing of is unknown, not absent: rules that need it are skipped, and said to be.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from basalt.documents import Declaration, Document
+from basalt.domains import Domains, participating, tiers_of
+from basalt.findings import Problem, Ref, Skipped
+from basalt.gathering import Gathered
+from basalt.hyper_nodes import HyperNodes
+from basalt.kinds import Catalog
+from basalt.loading.files import SourceFile
+from basalt.loading.nodes import Node
+from basalt.objects import KubeObject, mapping
+from basalt.quantities import Resources, add, parse_map
+from basalt.queue_tree import QueueTree
+from basalt.scheduler_configuration import Configuration, SchedulerConfigurations
+from basalt.workloads import Workload, workloads
+
+
+class Fact(enum.StrEnum):
+    """What a rule may need to know. The value is the reason given where it is unknown."""
+
+    NODES = "no node inventory"
+    HYPER_NODES = "no HyperNodes"
+    QUEUES = "no Queues"
+    PRIORITIES = "no PriorityClasses"
+    NAMESPACES = "no Namespaces"
+    QUOTAS = "no ResourceQuotas"
+    SCHEDULER = "no scheduler configuration"
+    TEAMS = "no Teams"
+    TOPOLOGY = "no Environment with a topology"
+
+
+class Index:
+    """The objects of a run and what follows from them. Immutable; every view is computed once, when first asked for."""
+
+    def __init__(
+        self,
+        gathered: Gathered,
+        objects: Iterable[KubeObject],
+        catalog: Catalog,
+        *,
+        noted: Mapping[str, Sequence[Problem]],
+        unusable: frozenset[Declaration] = frozenset(),
+        broken: str | None = None,
+    ) -> None:
+        self.environment = gathered.environment
+        self.declarations = gathered.declarations
+        self.nodes = gathered.all_nodes
+        self.texts = tuple(gathered.reading.documents)
+        self.objects = tuple(objects)
+        self.catalog = catalog
+        self.noted = noted  # rule -> problems that were seen while reading
+        self.unusable = unusable  # documents whose form is wrong: nothing is derived from them
+        self.broken = broken  # why the whole is not known: a document that cannot be used
+        self._gathered = gathered
+
+    # what is known
+
+    @cached_property
+    def unknown(self) -> Mapping[Fact, str]:
+        """The facts that cannot be known, each with the reason."""
+        if self.broken is not None:
+            return dict.fromkeys(Fact, self.broken)
+        present = {
+            Fact.NODES: bool(self.nodes),
+            Fact.HYPER_NODES: self.environment is not None or bool(self.of_kind("HyperNode")),
+            Fact.QUEUES: self.environment is not None or bool(self.of_kind("Queue")),
+            Fact.PRIORITIES: self.environment is not None or bool(self.of_kind("PriorityClass")),
+            Fact.NAMESPACES: self.environment is not None or bool(self.of_kind("Namespace")),
+            Fact.QUOTAS: self.environment is not None or bool(self.of_kind("ResourceQuota")),
+            Fact.SCHEDULER: self.scheduler is not None,
+            Fact.TEAMS: self.environment is not None or bool(self.teams),
+            Fact.TOPOLOGY: self.environment is not None,
+        }
+        return {fact: fact.value for fact, is_known in present.items() if not is_known}
+
+    def knows(self, fact: Fact) -> bool:
+        return fact not in self.unknown
+
+    @cached_property
+    def gaps(self) -> tuple[Skipped, ...]:
+        """What single rules could not look at, beside the facts above."""
+        large = (
+            Skipped("keys-are-unique", f"{file.name} is too large to look for repeated keys")
+            for file in self._gathered.reading.unchecked
+        )
+        unknown = sorted(
+            {f"{ref.api_version} {ref.kind}" for ref in map(_ref, self.objects) if not self._is_known(ref)}
+        )
+        schemas = (Skipped("object-matches-schema", f"no schema of {each}") for each in unknown)
+        return (*large, *schemas)
+
+    def _is_known(self, ref: Ref) -> bool:
+        return self.catalog.product(ref.api_version) is not None or self.catalog.find(*ref[:2]) is not None
+
+    # objects
+
+    @cached_property
+    def _by_kind(self) -> Mapping[str, tuple[KubeObject, ...]]:
+        found: dict[str, list[KubeObject]] = {}
+        for each in self.objects:
+            found.setdefault(each.ref.kind, []).append(each)
+        return {kind: tuple(objects) for kind, objects in found.items()}
+
+    def of_kind(self, kind: str) -> tuple[KubeObject, ...]:
+        """The objects of a kind whose API group is the one that Kubernetes or Volcano gives it."""
+        group = _GROUPS[kind]
+        return tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
+
+    @cached_property
+    def workloads(self) -> tuple[Workload, ...]:
+        return tuple(workloads(self.objects))
+
+    @cached_property
+    def queues(self) -> QueueTree:
+        return QueueTree(self.of_kind("Queue"))
+
+    @cached_property
+    def hyper_nodes(self) -> HyperNodes:
+        return HyperNodes(self.of_kind("HyperNode"), self.nodes or None)
+
+    @cached_property
+    def scheduler(self) -> Configuration | None:
+        """The scheduler's configuration: the first that decodes."""
+        return next((found for found in self.scheduler_configurations if found.value is not None), None)
+
+    @cached_property
+    def scheduler_configurations(self) -> tuple[Configuration, ...]:
+        return SchedulerConfigurations(self.of_kind("ConfigMap")).all
+
+    # documents
+
+    @cached_property
+    def teams(self) -> tuple[Declaration, ...]:
+        return tuple(each for each in self.declarations if each.kind == "Team")
+
+    @cached_property
+    def topology(self) -> Mapping[str, Any]:
+        return mapping(self.environment.spec.get("topology")) if self.environment else {}
+
+    @cached_property
+    def domains(self) -> Domains:
+        return Domains(tiers_of(self.topology), self.participants)
+
+    @cached_property
+    def is_development(self) -> bool:
+        labels = mapping(mapping(self.environment.value.get("metadata")).get("labels")) if self.environment else {}
+        return labels.get("basalt.dev/purpose") == "development"
+
+    # nodes
+
+    @cached_property
+    def participants(self) -> tuple[Node, ...]:
+        """The nodes that take part in the topology."""
+        return tuple(participating(self.topology, self.nodes))
+
+    @cached_property
+    def offered(self) -> frozenset[str]:
+        """The resources that some declared node offers."""
+        return frozenset(name for node in self.nodes for name in node.allocatable)
+
+    @cached_property
+    def capacity(self) -> Resources:
+        """What pods may request in the whole cluster: the allocatable of the nodes that take pods, summed."""
+        return add(*(parse_map(node.allocatable) for node in self.nodes if node.takes_pods))
+
+    @cached_property
+    def _node_places(self) -> Mapping[str, Document]:
+        found = {node.name: document for node, document in self._gathered.nodes}
+        for file in self._gathered.inventories:
+            for index, node in enumerate(file.inventory or ()):
+                found[node.name] = _node_document(file, index, node)
+        return found
+
+    def place_of(self, node: Node) -> Document:
+        """Where the node stands in its inventory."""
+        return self._node_places[node.name]
+
+
+def _ref(declared: KubeObject) -> Ref:
+    return declared.ref
+
+
+def _node_document(file: SourceFile, index: int, node: Node) -> Document:
+    value = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name}}
+    return Document(file, 0, value, ("items", index))
+
+
+_GROUPS = {
+    "ClusterRole": "rbac.authorization.k8s.io",
+    "ClusterRoleBinding": "rbac.authorization.k8s.io",
+    "ConfigMap": "",
+    "CustomResourceDefinition": "apiextensions.k8s.io",
+    "HyperNode": "topology.volcano.sh",
+    "LimitRange": "",
+    "Namespace": "",
+    "NetworkPolicy": "networking.k8s.io",
+    "PodGroup": "scheduling.volcano.sh",
+    "PriorityClass": "scheduling.k8s.io",
+    "Queue": "scheduling.volcano.sh",
+    "ResourceQuota": "",
+    "Role": "rbac.authorization.k8s.io",
+    "RoleBinding": "rbac.authorization.k8s.io",
+    "Secret": "",
+}

@@ -1,0 +1,252 @@
+"""YAML text to values, and to the position of each value. Iterative over libyaml's events, so that no depth of
+nesting reaches a recursive parser; hostile input ends in a Fault.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import yaml
+
+from basalt.loading import scalars
+from basalt.loading.limits import ALIAS_NODES, DEPTH, Fault
+from basalt.pointers import Pointer
+
+_CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
+_STRING_TAG = "tag:yaml.org,2002:str"
+
+
+class Mark(NamedTuple):
+    """Where something stands in a text; both count from 1."""
+
+    line: int
+    column: int
+
+
+class Ambiguous(NamedTuple):
+    """An unquoted scalar that readers differ on; the pointer is to its value and only known with positions."""
+
+    mark: Mark
+    text: str
+    pointer: Pointer
+    is_key: bool
+
+
+class Parsed(NamedTuple):
+    """One document of a text: its value, where it starts, and where each value in it stands when asked for."""
+
+    value: Any
+    mark: Mark
+    positions: dict[Pointer, Mark] | None
+    faults: tuple[Fault, ...]
+    ambiguous: tuple[Ambiguous, ...]
+
+
+def documents(text: str, *, with_positions: bool = False) -> Iterator[Parsed]:
+    """Each document of the text that has content; raises Fault where the text is not YAML or beyond a limit."""
+    loader = yaml.CSafeLoader(text)  # libyaml's events; nothing of PyYAML's constructors is used
+    try:
+        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+            if isinstance(event, yaml.DocumentStartEvent):
+                parsed = _Builder(loader, with_positions).document()
+                if parsed.value is not None:
+                    yield parsed
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = Mark(mark.line + 1, mark.column + 1) if mark else Mark(1, 1)
+        raise Fault("document-parses", where, f"not YAML: {error.problem or error.context}") from None
+    except yaml.reader.ReaderError as error:
+        raise Fault("document-parses", _mark_of_offset(text, error.position), f"not YAML: {error.reason}") from None
+    except (ValueError, UnicodeError, yaml.YAMLError) as error:
+        raise Fault("document-parses", Mark(1, 1), f"not YAML: {error}") from None
+    finally:
+        loader.dispose()
+
+
+def _mark_of_offset(text: str, offset: int) -> Mark:
+    before = text[:offset]
+    return Mark(before.count("\n") + 1, offset - before.rfind("\n"))
+
+
+class _Frame:
+    """A mapping or sequence that is still open."""
+
+    __slots__ = ("anchor", "container", "counted", "has_key", "key", "key_marks", "merges")
+
+    def __init__(self, container: Any, anchor: str | None, counted: int) -> None:
+        self.container = container
+        self.anchor = anchor
+        self.counted = counted  # nodes before this one, aliases expanded
+        self.key: str = ""
+        self.has_key = False
+        self.key_marks: dict[str, Mark] = {}
+        self.merges: list[Any] = []
+
+
+class _Builder:
+    """Builds one document from the events up to its end."""
+
+    def __init__(self, loader: Any, with_positions: bool) -> None:
+        self.loader = loader
+        self.stack: list[_Frame] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.open_anchors: set[str] = set()
+        self.counted = 0
+        self.aliased = 0
+        self.faults: list[Fault] = []
+        self.ambiguous: list[Ambiguous] = []
+        self.positions: dict[Pointer, Mark] | None = {} if with_positions else None
+        self.pointer: list[str | int] = []
+        self.value: Any = None
+        self.start: Mark | None = None
+
+    def document(self) -> Parsed:
+        get_event = self.loader.get_event
+        handlers = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.MappingStartEvent: self._open_mapping,
+            yaml.SequenceStartEvent: self._open_sequence,
+            yaml.MappingEndEvent: self._close,
+            yaml.SequenceEndEvent: self._close,
+            yaml.AliasEvent: self._alias,
+        }
+        while (kind := type(event := get_event())) is not yaml.DocumentEndEvent:
+            handlers[kind](event)
+        start = self.start or Mark(1, 1)
+        return Parsed(self.value, start, self.positions, tuple(self.faults), tuple(self.ambiguous))
+
+    def _scalar(self, event: Any) -> None:
+        tag = event.tag
+        if tag is not None and tag not in _CORE_TAGS and tag != "!":
+            self._refuse_tag(event)
+        text = event.value
+        frame = self.stack[-1] if self.stack else None
+        if frame is not None and not frame.has_key and type(frame.container) is dict:
+            self._key(frame, event, text)
+            return
+        value: Any = text
+        if not event.style and tag not in (_STRING_TAG, "!"):
+            value, differs = scalars.resolve(text)
+            if differs:
+                self.ambiguous.append(Ambiguous(_mark(event), text, self._here(), is_key=False))
+        self.counted += 1
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (value, 1)
+        self._put(value, event)
+
+    def _key(self, frame: _Frame, event: Any, text: str) -> None:
+        if not event.style:
+            if text in frame.key_marks and text != "<<":
+                self._repeated(frame, event, text)
+            elif scalars.resolve(text)[1] and text != "=":
+                self.ambiguous.append(Ambiguous(_mark(event), text, self._here(text), is_key=True))
+        elif text in frame.key_marks:
+            self._repeated(frame, event, text)
+        frame.key = text
+        frame.has_key = True
+        frame.key_marks.setdefault(text, _mark(event))
+
+    def _repeated(self, frame: _Frame, event: Any, text: str) -> None:
+        first = frame.key_marks[text]
+        message = f"the key {text} stands here and on line {first.line}; readers keep one of the two, and not the same"
+        self.faults.append(Fault("keys-are-unique", _mark(event), message, "keep one of them", self._here(text)))
+
+    def _here(self, key: str | None = None) -> Pointer:
+        """The pointer of the value that comes next; empty unless positions are kept."""
+        if not self.pointer:
+            return ()
+        frame = self.stack[-1]
+        last = (key or frame.key) if type(frame.container) is dict else len(frame.container)
+        return (*self.pointer[:-1], last)
+
+    def _open_mapping(self, event: Any) -> None:
+        self._open(event, {})
+
+    def _open_sequence(self, event: Any) -> None:
+        self._open(event, [])
+
+    def _open(self, event: Any, container: Any) -> None:
+        if event.tag is not None and event.tag not in _CORE_TAGS and event.tag != "!":
+            self._refuse_tag(event)
+        if self.stack and type(self.stack[-1].container) is dict and not self.stack[-1].has_key:
+            raise Fault("document-parses", _mark(event), "a key that is itself a map or a list", "keys are texts")
+        if len(self.stack) >= DEPTH:
+            raise Fault("input-within-limits", _mark(event), f"nested deeper than {DEPTH} levels", "flatten the text")
+        self.counted += 1
+        self._put(container, event)
+        frame = _Frame(container, event.anchor, self.counted)
+        if event.anchor is not None:
+            self.open_anchors.add(event.anchor)
+        self.stack.append(frame)
+        if self.positions is not None:
+            self.pointer.append("" if type(container) is dict else -1)
+
+    def _close(self, _: Any) -> None:
+        frame = self.stack.pop()
+        if self.positions is not None:
+            self.pointer.pop()
+        if frame.merges:
+            self._merge(frame)
+        if frame.anchor is not None:
+            self.open_anchors.discard(frame.anchor)
+            self.anchors[frame.anchor] = (frame.container, self.counted - frame.counted + 1)
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor in self.open_anchors:
+            raise Fault("document-parses", _mark(event), f"the alias *{event.anchor} contains itself")
+        if event.anchor not in self.anchors:
+            raise Fault("document-parses", _mark(event), f"no anchor &{event.anchor} stands before this alias")
+        value, size = self.anchors[event.anchor]
+        self.counted += size
+        self.aliased += size
+        if self.aliased > ALIAS_NODES:
+            message = f"aliases expand to more than {ALIAS_NODES:,} nodes"
+            raise Fault("input-within-limits", _mark(event), message, "write the repeated part once, in `extends`")
+        if self.stack and type(self.stack[-1].container) is dict and not self.stack[-1].has_key:
+            raise Fault("document-parses", _mark(event), "an alias as a key", "write the key out")
+        self._put(value, event)
+
+    def _put(self, value: Any, event: Any) -> None:
+        """Adds a value to the innermost open container, or makes it the document."""
+        if not self.stack:
+            self.value = value
+            self.start = _mark(event)
+            if self.positions is not None:
+                self.positions[()] = self.start
+            return
+        frame = self.stack[-1]
+        if type(frame.container) is dict:
+            self._put_under_key(frame, value)
+        else:
+            frame.container.append(value)
+            if self.positions is not None:
+                self.pointer[-1] = len(frame.container) - 1
+                self.positions[tuple(self.pointer)] = _mark(event)
+
+    def _put_under_key(self, frame: _Frame, value: Any) -> None:
+        frame.has_key = False
+        if frame.key == "<<":
+            frame.merges.append(value)
+            return
+        frame.container[frame.key] = value
+        if self.positions is not None:
+            self.pointer[-1] = frame.key
+            self.positions[tuple(self.pointer)] = frame.key_marks[frame.key]
+
+    def _merge(self, frame: _Frame) -> None:
+        """YAML's merge key: what the map says itself wins, then the first of the merged maps."""
+        for merged in frame.merges:
+            for source in merged if isinstance(merged, list) else [merged]:
+                if not isinstance(source, dict):
+                    raise Fault("document-parses", frame.key_marks["<<"], "<< merges something that is not a map")
+                for key, value in source.items():
+                    frame.container.setdefault(key, value)
+
+    def _refuse_tag(self, event: Any) -> None:
+        shown = event.tag.replace("tag:yaml.org,2002:", "!!")
+        message = f"the tag {shown} asks the reader to build an object"
+        raise Fault("document-parses", _mark(event), message, "write plain maps, lists and scalars")
+
+
+def _mark(event: Any) -> Mark:
+    mark = event.start_mark
+    return Mark(mark.line + 1, mark.column + 1)

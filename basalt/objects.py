@@ -1,0 +1,87 @@
+"""Kubernetes objects as rules see them: generated from a declaration or written by hand, all alike."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from basalt.documents import Declaration, Document, ref_of
+from basalt.findings import Ref, Source
+from basalt.pointers import Pointer
+
+MANAGED_BY = {"app.kubernetes.io/managed-by": "basalt"}
+
+
+class Manifest(NamedTuple):
+    """What a module makes: a Kubernetes object, and for its parts the value of the document they follow from.
+
+    origins maps pointers in the object to pointers in the document; a value without an entry follows its nearest
+    ancestor that has one.
+    """
+
+    value: dict[str, Any]
+    origins: Mapping[Pointer, Pointer]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KubeObject:
+    """One object and where each of its values was written. module is None for a raw manifest."""
+
+    value: Mapping[str, Any]
+    written: Document | Declaration
+    origins: Mapping[Pointer, Pointer] | None = None
+    module: str | None = None
+    identity: Ref = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "identity", ref_of(self.value) or Ref("", "", None, ""))
+
+    @property
+    def ref(self) -> Ref:
+        return self.identity
+
+    @property
+    def name(self) -> str:
+        return self.identity.name
+
+    @property
+    def waiver(self) -> str | None:
+        return self.written.waiver
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        return mapping(self.value.get("spec"))
+
+    @property
+    def labels(self) -> Mapping[str, Any]:
+        return mapping(mapping(self.value.get("metadata")).get("labels"))
+
+    def origin(self, pointer: Pointer) -> Pointer:
+        """The pointer in the document that the value at the pointer follows from."""
+        if self.origins is None:
+            return pointer
+        for length in range(len(pointer), -1, -1):
+            if pointer[:length] in self.origins:
+                return (*self.origins[pointer[:length]], *pointer[length:])
+        return ()
+
+    def position(self, pointer: Pointer) -> Source:
+        return self.written.position(self.origin(pointer))
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value where it is a map, else an empty one: rules go on where object-matches-schema has spoken."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def sequence(value: Any) -> list[Any]:
+    """The value where it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def strings(value: Any) -> list[str]:
+    """The texts in a list; anything else in it is left to object-matches-schema."""
+    return [each for each in sequence(value) if isinstance(each, str)]
+
+
+def generated(manifest: Manifest, written: Declaration, module: str) -> KubeObject:
+    return KubeObject(manifest.value, written, manifest.origins, module)

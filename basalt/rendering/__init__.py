@@ -1,0 +1,1 @@
+"""Objects to files: YAML text, the layout of the output folder, and its one atomic switch."""

@@ -1,0 +1,160 @@
+"""Where each object goes in the output, and in which order everything is applied. Pure."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from basalt import __version__
+from basalt.loading.files import STAMP, SourceFile
+from basalt.objects import KubeObject, mapping
+from basalt.rendering import yaml_writer
+
+KUSTOMIZATION = "kustomization.yaml"
+
+# Folders in apply order, each with the kinds (by API group) that belong there, in apply order. Reason for the order:
+# what is named comes before what names it, and the webhooks refuse a queue before its parent.
+_PARTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    ("00-crds", (("apiextensions.k8s.io", "CustomResourceDefinition"),)),
+    ("10-namespaces", (("", "Namespace"),)),
+    ("20-scheduler", ()),
+    ("30-priorities", (("scheduling.k8s.io", "PriorityClass"),)),
+    ("40-queues", (("scheduling.volcano.sh", "Queue"),)),
+    ("50-topology", (("topology.volcano.sh", "HyperNode"),)),
+    (
+        "60-tenancy",
+        (
+            ("", "ResourceQuota"),
+            ("", "LimitRange"),
+            ("networking.k8s.io", "NetworkPolicy"),
+            ("", "ServiceAccount"),
+            ("rbac.authorization.k8s.io", "ClusterRole"),
+            ("rbac.authorization.k8s.io", "Role"),
+            ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
+            ("rbac.authorization.k8s.io", "RoleBinding"),
+        ),
+    ),
+    ("70-manifests", ()),  # whatever has no place of its own
+    (
+        "90-jobs",
+        (
+            ("scheduling.volcano.sh", "PodGroup"),
+            ("flow.volcano.sh", "JobTemplate"),
+            ("batch.volcano.sh", "Job"),
+            ("batch.volcano.sh", "CronJob"),
+            ("flow.volcano.sh", "JobFlow"),
+            ("batch", "Job"),
+            ("batch", "CronJob"),
+            ("", "Pod"),
+        ),
+    ),
+)
+_OTHERS = "70-manifests"
+_OF_KIND = {kind: (part, rank) for part, kinds in _PARTS for rank, kind in enumerate(kinds)}
+_OF_MODULE = {"scheduler": "20-scheduler"}
+_UNRANKED = 100
+_FILE_SAFE = " @+=,"
+_LONGEST_STEM = 240  # of the 255 bytes that file systems allow a name
+
+
+class Output(NamedTuple):
+    """One file of the output: its path in the folder, with slashes, and its bytes."""
+
+    path: str
+    content: bytes
+
+
+def in_apply_order(objects: Iterable[KubeObject]) -> list[KubeObject]:
+    """The objects in the order in which they can be applied; total, so that no input order shows."""
+    everything = list(objects)
+    depths = _queue_depths(everything)
+
+    def key(declared: KubeObject) -> tuple[Any, ...]:
+        ref = declared.ref
+        part, rank = _place(declared)
+        depth = depths.get(ref.name, 0) if ref.kind == "Queue" else _tier(declared)
+        return (part, rank, depth, ref.group, ref.kind, ref.namespace or "", ref.name)
+
+    return sorted(everything, key=key)
+
+
+def _place(declared: KubeObject) -> tuple[str, int]:
+    found = _OF_KIND.get((declared.ref.group, declared.ref.kind))
+    return found or (_OF_MODULE.get(declared.module or "", _OTHERS), _UNRANKED)
+
+
+def _tier(declared: KubeObject) -> int:
+    tier = declared.spec.get("tier") if declared.ref.kind == "HyperNode" else 0
+    return tier if isinstance(tier, int) else 0
+
+
+def _queue_depths(objects: Sequence[KubeObject]) -> dict[str, int]:
+    """How far each queue is below root: parents are applied first."""
+    parents = {each.name: str(each.spec.get("parent") or "root") for each in objects if each.ref.kind == "Queue"}
+    depths: dict[str, int] = {}
+    for name, parent in parents.items():
+        trail, above = [name], parent
+        while above in parents and above not in trail:
+            trail.append(above)
+            above = parents[above]
+        depths[name] = len(trail)
+    return depths
+
+
+def path_of(declared: KubeObject) -> str:
+    """The object's file: <NN>-<part>/[<namespace>/]<kind>[.<group>]-<name>.yaml, no two objects the same."""
+    ref = declared.ref
+    kind = ref.kind.lower() + (f".{ref.group}" if ref.group else "")
+    folder = _place(declared)[0] + (f"/{ref.namespace}" if ref.namespace else "")
+    stem = f"{kind}-{quote(ref.name, safe=_FILE_SAFE)}"  # RBAC names may hold what file systems refuse
+    if len(stem) > _LONGEST_STEM:
+        stem = f"{stem[: _LONGEST_STEM - 13]}-{hashlib.sha256(stem.encode()).hexdigest()[:12]}"
+    return f"{folder}/{stem}.yaml"
+
+
+def render(objects: Iterable[KubeObject], inputs: Iterable[SourceFile], name: str, root: str) -> list[Output]:
+    """Every file of the output folder; the stamp, which tells the others' digests, is the last."""
+    ordered = in_apply_order(objects)
+    files = [Output(path_of(each), yaml_writer.document(each.value).encode()) for each in ordered]
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [file.path for file in files],
+    }
+    files.append(Output(KUSTOMIZATION, yaml_writer.document(kustomization).encode()))
+    stamp = {
+        "basalt": __version__,
+        "environment": name,
+        "inputs": {_relative(file, root): digest(file.data) for file in sorted(inputs, key=lambda each: each.path)},
+        "outputs": {file.path: digest(file.content) for file in files},
+        "counts": dict(sorted(counts(ordered).items())),
+    }
+    return [*files, Output(STAMP, (json.dumps(stamp, indent=2, ensure_ascii=True) + "\n").encode())]
+
+
+def stream(objects: Iterable[KubeObject]) -> str:
+    """All objects as one YAML stream, in apply order."""
+    return "".join(f"---\n{yaml_writer.document(each.value)}" for each in in_apply_order(objects))
+
+
+def counts(objects: Iterable[KubeObject]) -> dict[str, int]:
+    """How many objects there are of each kind."""
+    found: dict[str, int] = {}
+    for each in objects:
+        found[each.ref.kind] = found.get(each.ref.kind, 0) + 1
+    return found
+
+
+def digest(content: Any) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def _relative(file: SourceFile, root: str) -> str:
+    path = str(file.path.resolve())
+    return path.removeprefix(f"{root}/")
+
+
+def outputs_of(stamp: Mapping[str, Any]) -> set[str]:
+    """The files that a stamp says belong to its folder, itself included."""
+    return {*mapping(stamp.get("outputs")), STAMP}

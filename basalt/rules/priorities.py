@@ -1,0 +1,70 @@
+"""The family Priorities: PriorityClasses, and what training jobs make of them."""
+
+from collections.abc import Iterator
+
+from basalt.findings import Problem, Severity
+from basalt.index import Index
+from basalt.objects import KubeObject
+from basalt.rules.rule import Rule
+
+_HIGHEST = 1_000_000_000  # HighestUserDefinablePriority in k8s.io/kubernetes/pkg/apis/scheduling/types.go
+_SYSTEM = ("system-cluster-critical", "system-node-critical")
+
+
+def _value(declared: KubeObject) -> int | None:
+    value = declared.value.get("value")
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def priority_within_range(index: Index) -> Iterator[Problem]:
+    for declared in index.of_kind("PriorityClass"):
+        if declared.name in _SYSTEM:
+            continue
+        value = _value(declared)
+        if declared.name.startswith("system-"):
+            message = f"{declared.name} begins with system-, which Kubernetes keeps for its own classes"
+            yield Problem(declared, ("metadata", "name"), message, f"name it {declared.name.removeprefix('system-')}")
+        if value is not None and value > _HIGHEST:
+            message = f"{value} is above {_HIGHEST}, the highest value for other than Kubernetes' own classes"
+            yield Problem(declared, ("value",), message, f"lower it to {_HIGHEST} or less")
+
+
+def priority_has_one_default(index: Index) -> Iterator[Problem]:
+    defaults = [each for each in index.of_kind("PriorityClass") if each.value.get("globalDefault") is True]
+    for declared in defaults[1:]:
+        message = f"{declared.name} is a default beside {defaults[0].name}"
+        yield Problem(declared, ("globalDefault",), message, "let one of them be the default")
+
+
+def priority_values_differ(index: Index) -> Iterator[Problem]:
+    first: dict[int, KubeObject] = {}
+    for declared in index.of_kind("PriorityClass"):
+        value = _value(declared)
+        if value is not None and first.setdefault(value, declared) is not declared:
+            message = f"{declared.name} and {first[value].name} share the value {value}: neither goes before the other"
+            yield Problem(declared, ("value",), message, "give them different values")
+
+
+def default_priority_is_low(index: Index) -> Iterator[Problem]:
+    classes = {each.name: each for each in index.of_kind("PriorityClass")}
+    used = {workload.priority for workload in index.workloads} & classes.keys()
+    values = {name: value for name in used if (value := _value(classes[str(name)])) is not None}
+    for declared in classes.values():
+        default = _value(declared)
+        if declared.value.get("globalDefault") is not True or default is None:
+            continue
+        for name, value in sorted(values.items(), key=lambda item: (item[1], str(item[0])))[:1]:
+            if default > value:
+                message = (
+                    f"the default {declared.name} ({default}) goes before {name} ({value}), which training jobs use"
+                )
+                hint = f"every pod without a class would evict them: set it below {value}"
+                yield Problem(declared, ("globalDefault",), message, hint)
+
+
+RULES = (
+    Rule("priority-within-range", Severity.ERROR, priority_within_range),
+    Rule("priority-has-one-default", Severity.ERROR, priority_has_one_default),
+    Rule("priority-values-differ", Severity.WARNING, priority_values_differ),
+    Rule("default-priority-is-low", Severity.WARNING, default_priority_is_low),
+)

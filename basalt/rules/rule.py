@@ -1,0 +1,39 @@
+"""What a rule is."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from basalt.findings import Problem, Severity
+from basalt.index import Fact, Index
+
+Check = Callable[[Index], Iterable[Problem]]
+PAGES = Path(__file__).resolve().parent / "pages"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule's name, severity and check.
+
+    needs are the facts without which it cannot be judged at all; partly_needs those without which it judges a part.
+    A general rule stays silent about a value that a specific one speaks about. A private rule's findings never show
+    the source line, because a secret may stand in it.
+    """
+
+    name: str
+    severity: Severity
+    check: Check
+    needs: tuple[Fact, ...] = ()
+    partly_needs: tuple[Fact, ...] = ()
+    is_general: bool = False
+    is_private: bool = False
+
+    @property
+    def page(self) -> str:
+        """The page that `basalt explain` prints: Markdown, from what the rule says to the way out."""
+        return (PAGES / f"{self.name}.md").read_text(encoding="utf-8")
+
+
+def noted(rule: str) -> Check:
+    """The check of a rule whose problems are seen while the input is read."""
+    return lambda index: index.noted.get(rule, ())

@@ -1,0 +1,74 @@
+"""Every rule on its cases, and on the examples of its page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from basalt.findings import Severity
+from basalt.rules import RULES
+from tests import cases
+from tests.cases import Case
+
+_YAML = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SECTIONS = ("## What it finds", "## Why", "## Example", "## The way out")
+# Their example is not one YAML text: it is a size, or a folder.
+_NOT_ONE_TEXT = {"input-within-limits", "extends-stays-inside"}
+
+ALL = [case for rule in RULES if (cases.FOLDER / f"{rule}.yaml").exists() for case in cases.read(rule)]
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.id)
+def test_rule_says_exactly_this_about_the_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compilation = cases.run(case, tmp_path, monkeypatch)
+
+    own = [cases.shown(found) for found in compilation.findings if found.rule == case.rule]
+    assert own == case.findings
+    assert {found.rule for found in compilation.findings} - {case.rule} == set(case.also)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_has_accepted_and_rejected_cases(rule: str) -> None:
+    found = cases.read(rule)
+
+    assert [case for case in found if not case.findings], "no accepted case"
+    assert [case for case in found if case.findings], "no rejected case"
+
+
+def test_every_file_of_cases_belongs_to_a_rule() -> None:
+    assert {path.stem for path in cases.FOLDER.glob("*.yaml")} == set(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_page_has_every_section(rule: str) -> None:
+    page = RULES[rule].page
+
+    assert page.startswith(f"# {rule}\n")
+    assert [section for section in _SECTIONS if f"\n{section}\n" not in page] == []
+
+
+@pytest.mark.parametrize("rule", sorted(RULES.keys() - _NOT_ONE_TEXT))
+def test_page_example_breaks_the_rule_and_the_way_out_mends_it(
+    rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, mended, *_ = [*_YAML.findall(RULES[rule].page), "", ""]
+
+    for name, text in (("broken", broken), ("mended", mended)):
+        case = Case(rule, name, {"input.yaml": text}, [], [])
+        (tmp_path / name).mkdir()
+        compilation = cases.run(case, tmp_path / name, monkeypatch)
+        breaks = rule in {found.rule for found in compilation.findings}
+        assert breaks == (name == "broken"), f"the {name} example of {rule}:\n{text}"
+        judged = rule not in {each.rule for each in compilation.skipped}
+        assert judged or name == "broken", f"the mended example of {rule} leaves the rule unjudged"
+
+
+def test_severities_are_those_of_the_contract() -> None:
+    warnings = {name for name, rule in RULES.items() if rule.severity is Severity.WARNING}
+
+    assert warnings == {
+        "scalar-is-unambiguous", "waiver-is-sound", "domain-has-several-nodes", "topology-label-is-current",
+        "node-is-placed", "deserved-fits-cluster", "queue-covers-its-jobs", "queue-fields-are-read",
+        "quota-is-enforced-early", "quota-reaches-entitlement", "group-belongs-to-a-team", "priority-values-differ",
+        "default-priority-is-low",
+    }  # fmt: skip
