@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt schemas docs golden lock bench clean
+.PHONY: help demo test lint check fmt schemas docs golden lock bench clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -30,11 +30,13 @@ demo: $(VENV)/.runtime ## compile the environment seed: its topology, counts and
 test: $(VENV)/.dev ## all tests
 	$(BIN)/python -m pytest
 
-check: $(VENV)/.dev ## format, lint, types, fast tests
+lint: $(VENV)/.dev ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+
+check: lint ## format, lint, types, fast tests
+	$(BIN)/python -m pytest -m "not slow"
 
 fmt: $(VENV)/.dev ## format, and mend what the linter can mend
 	$(BIN)/ruff format .
@@ -44,13 +46,13 @@ schemas: $(VENV)/.runtime ## the schemas of Kubernetes and Volcano, from the pin
 	$(BIN)/python tools/schemas/generate.py
 
 golden: $(VENV)/.dev ## rewrite the golden trees of tests/golden from what the compiler writes now
-	$(BIN)/python tests/golden.py
+	$(BIN)/python -m tests.golden
 
 lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyproject.toml
 	$(BIN)/python tools/lock.py
 
 bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
-	$(BIN)/python benchmarks/end_to_end.py
+	$(BIN)/python -m benchmarks.end_to_end
 
 clean: ## remove the virtual environment and everything built
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .hypothesis
