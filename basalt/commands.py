@@ -54,7 +54,8 @@ def topology(options: Options) -> int:
     compilation = _compile(options)
     drawn = tree.draw(compilation.index)
     if options.format == "json":
-        _write(json_format.text({"environment": compilation.name, **drawn.as_json()}))
+        found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
+        _write(json_format.text({**found, **drawn.as_json()}))
     elif compilation.has_environment:
         _write(tree_text.tree(compilation.name, drawn, _paint(options)))
     code = _exit_code(compilation, options)

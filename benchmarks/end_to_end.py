@@ -37,7 +37,7 @@ class Cost(NamedTuple):
     memory: float
 
 
-def run(command: Sequence[str], folder: Path) -> Cost:
+def run(command: list[str], folder: Path) -> Cost:
     """The cost of the command in the folder, its output thrown away; it must succeed."""
     child = os.fork()
     if child == 0:

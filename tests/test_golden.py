@@ -11,7 +11,7 @@ import yaml
 
 from basalt.compiling import compile_folder
 from basalt.loading import yaml_text
-from basalt.rendering import layout
+from basalt.rendering import layout, yaml_writer
 from tests import golden
 
 
@@ -34,7 +34,7 @@ def test_output_reads_back_to_the_same_objects(environment: str) -> None:
     compilation = compile_folder(golden.ROOT / "stacks" / environment)
 
     for declared in compilation.objects:
-        text = layout.yaml_writer.document(declared.value)
+        text = yaml_writer.document(declared.value)
         assert yaml.safe_load(text) == declared.value
         assert [parsed.value for parsed in yaml_text.documents(text)] == [declared.value]
 

@@ -4,14 +4,16 @@ The new tree is staged beside the old one, then one rename puts it in place. Whe
 the two names in one step (renameat2 with RENAME_EXCHANGE), macOS likewise (renamex_np with RENAME_SWAP).
 """
 
+import contextlib
 import ctypes
 import fcntl
+import hashlib
 import json
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from basalt.loading.files import STAMP, Misuse
@@ -20,43 +22,53 @@ from basalt.rendering.layout import Output, outputs_of
 _EXCHANGE = 2  # RENAME_EXCHANGE of linux/fs.h; RENAME_SWAP of macOS' sys/stdio.h has the same value
 _AT_FDCWD = -100
 _STAGE = ".basalt-stage-"
+_MANY = 500
 
 
 def replace(folder: Path, files: Sequence[Output]) -> bool:
-    """Makes the folder hold exactly the files; False where it already did, and nothing was written.
+    """Makes the folder (or what a link of that name leads to) hold exactly the files; False where it already did, and
+    nothing was written.
 
     Misuse where the folder holds what Basalt did not write, or cannot be written.
     """
+    target = Path(os.path.realpath(folder))
     try:
-        if _holds(folder, files):
+        present = _present(target, folder)
+        wanted = {file.path: file.content for file in files}
+        if present == wanted.keys() and all((target / path).read_bytes() == wanted[path] for path in present):
             return False
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _clean(folder)
-        _stage_and_switch(folder, files)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _stage(target) as stage:
+            _write(stage / "tree", files)
+            _sync(stage / "tree", files)
+            _switch(stage / "tree", target)
     except OSError as error:
-        raise Misuse(f"cannot write {error.filename or folder}: {error.strerror}") from None
+        raise Misuse(f"cannot write {folder}: {error.strerror}") from None
     return True
 
 
-def _holds(folder: Path, files: Sequence[Output]) -> bool:
-    """Whether the folder is already what it should be; Misuse where it is somebody else's."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise Misuse(f"{folder} is not a folder")
-    if not folder.exists():
-        return False
-    present = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()}
-    strangers = present - _own(folder, present)
+def _present(target: Path, shown: Path) -> set[str]:
+    """The files in the folder, all of them ours; Misuse where it is somebody else's, or no folder."""
+    if not target.exists():
+        return set()
+    if not target.is_dir():
+        raise Misuse(f"{shown} is not a folder")
+    if not (target / STAMP).is_file():  # before a walk through what may be somebody's home
+        _refuse(shown, set(os.listdir(target)))
+        return set()
+    present = {str(path.relative_to(target)) for path in target.rglob("*") if path.is_symlink() or not path.is_dir()}
+    _refuse(shown, present - _own(target))
+    return present
+
+
+def _refuse(shown: Path, strangers: set[str]) -> None:
     if strangers:
         named = min(strangers) + (f" and {len(strangers) - 1} more" if len(strangers) > 1 else "")
-        raise Misuse(f"{folder} holds {named}, which Basalt did not write; move it away or choose another -o")
-    wanted = {file.path: file.content for file in files}
-    return present == wanted.keys() and all((folder / path).read_bytes() == wanted[path] for path in present)
+        raise Misuse(f"{shown} holds {named}, which Basalt did not write; move it away or choose another -o")
 
 
-def _own(folder: Path, present: set[str]) -> set[str]:
-    """The files that the folder's stamp lists; none where it has no stamp of ours."""
-    if STAMP not in present:
-        return set()
+def _own(folder: Path) -> set[str]:
+    """The files that the folder's stamp lists; none where the stamp is not ours."""
     try:
         stamp = json.loads((folder / STAMP).read_bytes())
     except (ValueError, RecursionError):
@@ -64,35 +76,44 @@ def _own(folder: Path, present: set[str]) -> set[str]:
     return outputs_of(stamp) if isinstance(stamp, dict) and "basalt" in stamp else set()
 
 
-def _clean(folder: Path) -> None:
-    """Removes what killed runs left: stages that no living process holds a lock on."""
-    for stage in folder.parent.glob(f"{_STAGE}{folder.name}-*"):
-        descriptor = os.open(stage, os.O_RDONLY | os.O_DIRECTORY)
+@contextlib.contextmanager
+def _stage(folder: Path) -> Iterator[Path]:
+    """A new folder beside the given one, removed at the end; what killed runs left there is removed first.
+
+    A stage that is in use is known by a lock on it. The parent is locked meanwhile, so that no other run takes a stage
+    for a leftover before its lock is set.
+    """
+    prefix = f"{_STAGE}{hashlib.sha256(os.fsencode(folder.name)).hexdigest()[:12]}-"
+    with contextlib.ExitStack() as stack:
+        with _locked(folder.parent, fcntl.LOCK_EX):
+            for name in os.listdir(folder.parent):
+                if name.startswith(prefix):
+                    _remove_unused(folder.parent / name)
+            stage = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+            stack.enter_context(_locked(stage, fcntl.LOCK_EX))
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue
-        else:
-            shutil.rmtree(stage, ignore_errors=True)
+            yield stage
         finally:
-            os.close(descriptor)
+            shutil.rmtree(stage, ignore_errors=True)
 
 
-def _stage_and_switch(folder: Path, files: Sequence[Output]) -> None:
-    stage = Path(tempfile.mkdtemp(prefix=f"{_STAGE}{folder.name}-", dir=folder.parent))
-    descriptor = os.open(stage, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        tree = stage / folder.name
-        _write(tree, files)
-        os.sync() if len(files) > 1000 else _sync(tree, files)
-        _switch(tree, folder)
-    finally:
+def _remove_unused(stage: Path) -> None:
+    with contextlib.suppress(FileNotFoundError, BlockingIOError), _locked(stage, fcntl.LOCK_EX | fcntl.LOCK_NB):
         shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, how)
+        yield
+    finally:
         os.close(descriptor)
 
 
 def _write(tree: Path, files: Sequence[Output]) -> None:
+    tree.mkdir(mode=0o755)
     for parent in sorted({str((tree / file.path).parent) for file in files}):
         os.makedirs(parent, exist_ok=True)
     root = str(tree)
@@ -103,6 +124,9 @@ def _write(tree: Path, files: Sequence[Output]) -> None:
 
 def _sync(tree: Path, files: Sequence[Output]) -> None:
     """Brings the tree to the disk before its name does: after a crash of the machine it is whole too."""
+    if len(files) > _MANY:
+        os.sync()  # one call for the whole file system is cheaper than thousands
+        return
     for path in (*(tree / file.path for file in files), *{(tree / file.path).parent for file in files}, tree):
         descriptor = os.open(path, os.O_RDONLY)
         try:

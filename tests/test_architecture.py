@@ -1,0 +1,110 @@
+"""Who may import whom, who may touch the world, and how long things may be."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for folder in ("basalt", "modules")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+
+# A module imports only modules of lower rows, or of its own row. The rows are the data's way through the compiler.
+ROWS = (
+    ("basalt", "basalt.pointers", "basalt.findings", "basalt.quantities", "basalt.names", "basalt.patterns"),
+    ("basalt.structural", "basalt.schemas", "basalt.versions", "basalt.cel"),
+    ("basalt.loading",),
+    ("basalt.documents", "basalt.objects", "basalt.domains", "basalt.guardrail_schemas"),
+    ("basalt.rendering.yaml_writer",),
+    ("modules",),
+    ("basalt.kinds", "basalt.gathering", "basalt.document_checks"),
+    (
+        "basalt.access", "basalt.dialects", "basalt.hyper_nodes", "basalt.network_policies", "basalt.queue_tree",
+        "basalt.scheduler_configuration", "basalt.topology_discovery", "basalt.workloads",
+    ),
+    ("basalt.index",),
+    ("basalt.rules", "basalt.guardrails"),
+    ("basalt.judging",),
+    ("basalt.compiling",),
+    ("basalt.rendering", "basalt.tree"),
+    ("basalt.reporting",),
+    ("basalt.explaining",),
+    ("basalt.commands",),
+    ("basalt.cli",),
+    ("basalt.__main__",),
+)  # fmt: skip
+
+# The rim: the only places that read or write files, or look at their surroundings.
+RIM = {"basalt.loading.files", "basalt.gathering", "basalt.rendering.switch", "basalt.commands", "basalt.cli"}
+DATA = {"basalt.schemas", "basalt.kinds", "basalt.versions", "basalt.rules.rule"}  # read the package's own data files
+WORLD = {"open", "print", "input"}
+WORLD_MODULES = {"subprocess", "socket", "tempfile", "shutil", "urllib.request", "http", "time", "random", "datetime"}
+
+
+def row(module: str) -> int:
+    """The row of the longest name that the module is, or lies in."""
+    found = [(len(name), number) for number, names in enumerate(ROWS) for name in names
+             if module == name or (module.startswith(f"{name}.") and name != "basalt")]  # fmt: skip
+    assert found, f"{module} has no row: add it to ROWS"
+    return max(found)[1]
+
+
+def imports(path: Path) -> Iterator[str]:
+    for statement in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(statement, ast.Import):
+            yield from (alias.name for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom) and statement.module:
+            names = [f"{statement.module}.{alias.name}" for alias in statement.names]
+            yield from (name if name in SOURCES else statement.module for name in names)
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_module_imports_only_what_stands_before_it(module: str) -> None:
+    own = [name for name in imports(SOURCES[module]) if name.split(".")[0] in ("basalt", "modules")]
+
+    later = sorted({name for name in own if row(name) > row(module)})
+
+    assert later == [], f"{module} (row {row(module)}) imports what comes after it"
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith("modules.")])
+def test_modules_of_the_platform_do_not_know_each_other(module: str) -> None:
+    assert [name for name in imports(SOURCES[module]) if name.startswith("modules")] == []
+
+
+@pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith("basalt.rules.")])
+def test_rule_families_do_not_know_each_other(module: str) -> None:
+    others = {name for name in imports(SOURCES[module]) if name.startswith("basalt.rules.")}
+
+    assert others <= {"basalt.rules.rule"}
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_nothing_imports_pulumi(module: str) -> None:
+    assert [name for name in imports(SOURCES[module]) if name.startswith("pulumi")] == []
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES.keys() - RIM))
+def test_only_the_rim_touches_the_world(module: str) -> None:
+    tree = ast.parse(SOURCES[module].read_text(encoding="utf-8"))
+    names = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    environment = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "environ"]
+    reads = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & {"read_text", "read_bytes"}
+
+    assert sorted(names & WORLD) == []
+    assert environment == []
+    assert sorted(set(imports(SOURCES[module])) & WORLD_MODULES) == []
+    assert not reads or module in DATA
+
+
+@pytest.mark.parametrize("module", SOURCES)
+def test_files_and_functions_can_be_read_at_a_sitting(module: str) -> None:
+    text = SOURCES[module].read_text(encoding="utf-8")
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+
+    assert [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= 45] == []
+    assert text.count("\n") <= 400

@@ -1,0 +1,71 @@
+"""What the README says is true: its commands run, its links lead somewhere, its example is what one sees."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from basalt.commands import COMMANDS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+_CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+
+
+def commands() -> list[str]:
+    lines = (line for block in _CONSOLE.findall(README) for line in block.split("\n"))
+    return [line.removeprefix("$ ").partition("#")[0].strip() for line in lines if line.startswith("$ ")]
+
+
+def test_the_first_two_commands_are_those_of_the_makefile() -> None:
+    assert commands()[:2] == ["make demo", "make test"]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "\ndemo: " in makefile
+    assert "\ntest: " in makefile
+
+
+@pytest.mark.parametrize("command", [each for each in commands() if "basalt" in each])
+def test_command_of_the_readme_runs(command: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+    shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    arguments = command.removeprefix(".venv/bin/basalt").split()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "basalt", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_in_the_readme(command: str) -> None:
+    assert f"basalt {command} " in README
+
+
+def test_the_finding_shown_is_the_one_that_one_sees(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "stacks" / "seed", tmp_path / "stacks" / "seed")
+    teams = tmp_path / "stacks" / "seed" / "teams.yaml"
+    teams.write_text(teams.read_text().replace("guarantee: {nvidia.com/gpu: 32}", "guarantee: {nvidia.com/gpu: 40}"))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "basalt", "check", "seed", "--quiet"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert f"```text\n{done.stdout}```" in README
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+
+    assert broken == []
