@@ -26,7 +26,7 @@ class Grant(NamedTuple):
         """Whether the rule is about the resource, or a subresource of it."""
         if not self.groups & {group, "*"}:
             return False
-        return any(each in ("*", resource) or each.startswith(f"{resource}/") for each in self.resources)
+        return any(each.partition("/")[0] in ("*", resource) for each in self.resources)
 
 
 class Binding(NamedTuple):
@@ -46,8 +46,18 @@ class Binding(NamedTuple):
         return self.object.ref.namespace
 
     @property
+    def groups(self) -> Iterator[tuple[Pointer, str]]:
+        """The groups that it binds, and where it names them."""
+        for pointer, subject in self.subjects:
+            name = subject.get("name")
+            if subject.get("kind") == "Group" and isinstance(name, str):
+                yield (*pointer, "name"), name
+
+    @property
     def is_kubernetes_own(self) -> bool:
-        return self.object.name.startswith(SYSTEM) or "kubernetes.io/bootstrapping" in self.object.labels
+        """Whether the API server makes it: it is labelled so, or names system: on both sides."""
+        is_system = self.object.name.startswith(SYSTEM) and self.role_name.startswith(SYSTEM)
+        return is_system or "kubernetes.io/bootstrapping" in self.object.labels
 
 
 def bindings(objects: Iterable[KubeObject]) -> Iterator[Binding]:
@@ -81,7 +91,7 @@ class Roles:
         wanted = [mapping(mapping(each).get("matchLabels")) for each in selectors]
         if name in _BUILT_IN:
             wanted.append({_AGGREGATE + name: "true"})
-        for each in self._roles.values():
+        for each in self._roles.values() if wanted else ():
             if each is not role and any(labels and labels.items() <= each.labels.items() for labels in wanted):
                 yield each
 

@@ -10,8 +10,17 @@ _RULES = "\0rules"  # no property is called that
 
 
 class Rule(NamedTuple):
+    """One rule of a schema; message is empty where the CRD gives none."""
+
     expression: str
     message: str
+
+
+class Broken(NamedTuple):
+    """Where a value fails which rule."""
+
+    pointer: Pointer
+    rule: Rule
 
 
 def rules(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,12 +32,13 @@ def rules(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _collect(schema: Mapping[str, Any], root: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        if name in above:
+        target = root.get("definitions", {}).get(name)
+        if name in above or target is None:
             return {}  # a schema that contains itself has no CEL rules in Kubernetes
-        return _collect(root["definitions"][name], root, (*above, name))
+        return _collect(target, root, (*above, name))
     found: dict[str, Any] = {}
-    if own := [_rule(each) for each in schema.get("x-kubernetes-validations", ()) if "oldSelf" not in each["rule"]]:
-        found[_RULES] = tuple(own)
+    if own := tuple(_own_rules(schema)):
+        found[_RULES] = own
     children = dict(schema.get("properties", {}))
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), Mapping):
@@ -39,15 +49,24 @@ def _collect(schema: Mapping[str, Any], root: Mapping[str, Any], above: tuple[st
     return found
 
 
-def _rule(declared: Mapping[str, Any]) -> Rule:
-    return Rule(declared["rule"], declared.get("message") or f"fails the rule {declared['rule']}")
+def _own_rules(schema: Mapping[str, Any]) -> Iterator[Rule]:
+    """The rules about a value alone; those that compare it with its old self only matter to an update."""
+    for declared in schema.get("x-kubernetes-validations", ()):
+        expression = declared.get("rule") if isinstance(declared, Mapping) else None
+        if isinstance(expression, str) and "oldSelf" not in expression:
+            message = declared.get("message")
+            yield Rule(_one_line(expression), _one_line(message) if isinstance(message, str) else "")
 
 
-def broken(trie: Mapping[str, Any], value: Any, pointer: Pointer = ()) -> Iterator[tuple[Pointer, str]]:
-    """The pointer and message of each rule that a value fails. A rule that cannot be evaluated is silent."""
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def broken(trie: Mapping[str, Any], value: Any, pointer: Pointer = ()) -> Iterator[Broken]:
+    """Each rule that a value fails, and where. A rule that cannot be evaluated is silent."""
     for rule in trie.get(_RULES, ()):
         if not _passes(rule.expression, value):
-            yield pointer, rule.message.replace("\n", " ")
+            yield Broken(pointer, rule)
     if isinstance(value, Mapping):
         for key, child in value.items():
             inner = trie.get(key) or trie.get("*")
@@ -64,7 +83,7 @@ def _passes(expression: str, value: Any) -> bool:
         return True
     try:
         return program.eval(data={"self": value}).value() is not False
-    except (RuntimeError, ValueError, TypeError):
+    except (RuntimeError, ValueError, TypeError, OverflowError):
         return True
 
 

@@ -132,15 +132,18 @@ def _print_findings(compilation: Compilation, options: Options, *, to_stderr: bo
 
 
 def _print_compiled(compilation: Compilation, options: Options, folder: Path, *, is_written: bool) -> None:
-    counts = layout.counts(compilation.objects)
+    counts = layout.counts(layout.in_apply_order(compilation.objects))
+    withheld = [str(each.ref) for each in compilation.objects if layout.is_withheld(each)]
     if options.format == "json":
         found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
-        done = {"output": str(folder), "written": is_written, "objects": counts}
+        done = {"output": str(folder), "written": is_written, "withheld": withheld, "objects": counts}
         _write(json_format.text({**found, **done}))
         return
     _print_findings(compilation, options)
     if not options.quiet:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+        if withheld:
+            _write(f"not written, because it holds secret values: {', '.join(withheld)}\n")
         state = "written" if is_written else "unchanged"
         _write(f"{sum(counts.values())} objects: {kinds}\n{state}: {folder}\n")
 

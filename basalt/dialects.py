@@ -3,7 +3,9 @@
 Sources: the projects' own documentation, as of 2026; keys run from the widest level to the narrowest.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from basalt.loading.nodes import Node
@@ -54,35 +56,58 @@ DIALECTS = (
         "oci.oraclecloud.com/rdma.*",
         tuple(f"oci.oraclecloud.com/rdma.{level}_id" for level in ("hpc_island", "network_block", "local_block")),
     ),
-    Dialect(
-        "backend.coreweave.cloud/*",
-        tuple(f"backend.coreweave.cloud/{level}" for level in ("fabric", "superpod", "leafgroup")),
-    ),
-    Dialect(
-        "ib.coreweave.cloud/*", tuple(f"ib.coreweave.cloud/{level}" for level in ("fabric", "superpod", "leafgroup"))
+    Dialect(  # Ethernet and InfiniBand: two fabrics, which need not tell one tree
+        "coreweave.cloud/*",
+        tuple(
+            f"{fabric}.coreweave.cloud/{level}"
+            for fabric in ("backend", "ib")
+            for level in ("fabric", "superpod", "leafgroup")
+        ),
     ),
     Dialect("alibabacloud.com/*", ("alibabacloud.com/point-of-delivery", "alibabacloud.com/asw-id")),
     Dialect("volcano.sh/*", ("volcano.sh/hypercluster", "volcano.sh/hypernode", "volcano.sh/rack", "volcano.sh/tor")),
 )
 
 
-def crossing(nodes: Sequence[Node], one: str, other: str) -> tuple[Node, str] | None:
-    """Where two labels contradict: groups of nodes that overlap, and neither holds the other. None where they nest,
-    as the levels of one tree do."""
-    groups: dict[tuple[str, str], list[Node]] = {}
-    sizes: dict[tuple[str, str], int] = {}
+class Crossing(NamedTuple):
+    """Two labels that contradict: values whose nodes overlap while each has others too, and the nodes of both."""
+
+    one: str
+    other: str
+    values: tuple[str, str]
+    sizes: tuple[int, int]
+    nodes: tuple[Node, ...]
+
+
+def crossings(nodes: Sequence[Node], rivals: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Iterator[Crossing]:
+    """For every two dialects, given by their labels, the place where they contradict with fewest nodes. Labels that
+    nest, as the levels of one tree do, agree."""
+    keys = sorted({key for rival in rivals for labels in rival for key in labels})
+    alike: dict[tuple[str | None, ...], list[Node]] = {}  # nodes of the same values: few, compared to the nodes
     for node in nodes:
-        left, right = node.labels.get(one), node.labels.get(other)
+        labels = node.labels
+        alike.setdefault(tuple([labels.get(key) for key in keys]), []).append(node)
+    for one, other in rivals:
+        pairs = ((keys.index(left), keys.index(right)) for left, right in itertools.product(one, other))
+        found = filter(None, (_crossing(alike, keys, *pair) for pair in pairs))
+        if (fewest := min(found, key=lambda each: len(each.nodes), default=None)) is not None:
+            yield fewest
+
+
+def _crossing(
+    alike: dict[tuple[str | None, ...], list[Node]], keys: Sequence[str], one: int, other: int
+) -> Crossing | None:
+    both: Counter[tuple[str, str]] = Counter()
+    sizes: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for told, nodes in alike.items():
+        left, right = told[one], told[other]
         if left is not None and right is not None:
-            groups.setdefault((left, right), []).append(node)
-            for key, value in ((one, left), (other, right)):
-                sizes[key, value] = sizes.get((key, value), 0) + 1
-    for (left, right), both in sorted(groups.items()):
-        if len(both) < sizes[one, left] and len(both) < sizes[other, right]:
-            node = both[0]
-            message = (
-                f"{one}={left} and {other}={right} disagree: they share {len(both)} nodes ({node.name}, ...) and each "
-                f"has others ({sizes[one, left]} and {sizes[other, right]} nodes)"
-            )
-            return node, message
-    return None
+            both[left, right] += len(nodes)
+            sizes[0][left] += len(nodes)
+            sizes[1][right] += len(nodes)
+    crossed = (pair for pair, count in both.items() if count < sizes[0][pair[0]] and count < sizes[1][pair[1]])
+    values = min(crossed, key=lambda pair: (both[pair], pair), default=None)
+    if values is None:
+        return None
+    shared = [node for told, some in alike.items() if (told[one], told[other]) == values for node in some]
+    return Crossing(keys[one], keys[other], values, (sizes[0][values[0]], sizes[1][values[1]]), tuple(shared))

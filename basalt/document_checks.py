@@ -8,7 +8,7 @@ from basalt.documents import Declaration
 from basalt.findings import Problem
 from basalt.objects import mapping, sequence
 from basalt.pointers import Pointer
-from basalt.schemas import document_shape
+from basalt.schemas import document_shape, show
 from modules.jobs import seconds
 
 
@@ -20,12 +20,13 @@ class Checked(NamedTuple):
 
 
 def check(declaration: Declaration) -> Checked:
-    faults = list(document_shape(declaration.kind).faults(declaration.value))
-    problems = [Problem(declaration, fault.pointer, fault.message, fault.hint) for fault in faults]
-    if any(fault.field is None for fault in faults):
-        return Checked(tuple(problems), is_unusable=True)
     texts = list(_TEXTS.get(declaration.kind, _nothing)(declaration))
-    return Checked((*problems, *texts), is_unusable=bool(texts))
+    told = {problem.pointer for problem in texts}
+    faults = [
+        fault for fault in document_shape(declaration.kind).faults(declaration.value) if fault.pointer not in told
+    ]
+    problems = [Problem(declaration, fault.pointer, fault.message, fault.hint) for fault in faults]
+    return Checked((*problems, *texts), is_unusable=bool(texts) or any(fault.field is None for fault in faults))
 
 
 def _nothing(_: Declaration) -> Iterator[Problem]:
@@ -37,34 +38,37 @@ def _environment(declaration: Declaration) -> Iterator[Problem]:
     for product in ("kubernetes", "volcano"):
         text = mapping(spec.get(product)).get("version")
         known = versions.known(product)
-        if text is not None and versions.parse(str(text)) not in known:
+        if isinstance(text, str) and text and versions.parse(text) not in known:
             shown = ", ".join(map(str, known))
-            message = f"{text} is no version of {product.title()} that Basalt knows"
+            message = f"{show(text)} is no version of {product.title()} that Basalt knows"
             yield Problem(declaration, ("spec", product, "version"), message, f"known: {shown}")
     for index, tier in enumerate(map(mapping, sequence(mapping(spec.get("topology")).get("tiers")))):
         yield from _tier(declaration, tier, ("spec", "topology", "tiers", index))
 
 
 def _tier(declaration: Declaration, tier: Mapping[str, Any], at: Pointer) -> Iterator[Problem]:
-    if "pattern" in tier and (fault := patterns.fault(tier["pattern"])):
-        message = f"{tier['pattern']} is not an RE2 expression: {fault}"
+    pattern, template = tier.get("pattern"), tier.get("nameTemplate")
+    if isinstance(pattern, str) and (fault := patterns.fault(pattern)):
+        message = f"{show(pattern)} is no RE2 expression: {fault.replace('invalid', 'bad')}"
         yield Problem(declaration, (*at, "pattern"), message, "write Go's syntax, the first group is the domain's name")
-    rest = tier.get("nameTemplate", "").replace("{tier}", "").replace("{domain}", "")
+    rest = template.replace("{tier}", "").replace("{domain}", "") if isinstance(template, str) else ""
     if "{" in rest or "}" in rest:
-        message = f"{tier['nameTemplate']} has braces around something else"
+        message = f"{show(template)} has braces around something else"
         yield Problem(declaration, (*at, "nameTemplate"), message, "only {tier} and {domain} are filled in")
 
 
 def _training_job(declaration: Declaration) -> Iterator[Problem]:
-    ttl = declaration.spec.get("ttlAfterFinished")
-    if ttl is not None and seconds(ttl) is None:
-        message = f"{ttl} is not a duration"
+    spec = declaration.spec
+    ttl = spec.get("ttlAfterFinished")
+    if isinstance(ttl, str) and seconds(ttl) is None:
+        message = f"{show(ttl)} is not a duration"
         yield Problem(declaration, ("spec", "ttlAfterFinished"), message, "write 24h, 90m, 1h30m or seconds")
-    if "image" not in declaration.spec:
-        for name, role in declaration.spec["roles"].items():
-            if "image" not in role:
-                message = f"image is missing: neither the job nor its role {name} names one"
-                yield Problem(declaration, ("spec", "roles", name), message, "add spec.image")
+    if "image" in spec:
+        return
+    for name, role in mapping(spec.get("roles")).items():
+        if isinstance(role, Mapping) and "image" not in role:
+            message = f"image is missing: neither the job nor its role {name} names one"
+            yield Problem(declaration, ("spec", "roles", name), message, "add spec.image")
 
 
 _TEXTS = {"Environment": _environment, "TrainingJob": _training_job}

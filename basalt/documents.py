@@ -120,8 +120,8 @@ def merge_documents(documents: tuple[Document, ...]) -> Declaration:
     kept: Any = None
     for document in documents:
         value = merge(value, document.value)
-        spec, field = document.value.get("spec"), _KEEPING_NULLS.get(document.value["kind"], "")
-        if isinstance(spec, dict) and spec.get(field) is not None:
+        spec, field = document.value.get("spec"), _KEEPING_NULLS.get(document.value["kind"])
+        if field is not None and isinstance(spec, dict) and spec.get(field) is not None:
             kept = merge(kept, spec[field], keep_nulls=True)
     if kept is not None and isinstance(value.get("spec"), dict):
         value = {**value, "spec": {**value["spec"], _KEEPING_NULLS[value["kind"]]: kept}}

@@ -1,17 +1,19 @@
 """From a folder to its documents: `extends` first, then the folder itself; merged, classified, and nothing lost."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from basalt import names
+from basalt import names, node_documents
 from basalt.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
+from basalt.expanding import expand, faults, is_plain_list
 from basalt.findings import Problem
-from basalt.loading import files, nodes
+from basalt.loading import files
 from basalt.loading.files import Misuse, Reading, SourceFile
 from basalt.loading.nodes import Node
+from basalt.schemas import show
 
 _EXTENDS = ("spec", "extends")
 
@@ -27,12 +29,7 @@ class Gathered:
     inventories: tuple[SourceFile, ...] = ()
     reading: Reading = field(default_factory=Reading)
     problems: list[tuple[str, Problem]] = field(default_factory=list)  # rule, problem
-
-    @property
-    def all_nodes(self) -> tuple[Node, ...]:
-        """The nodes of all inventories, then those written one by one."""
-        listed = (node for file in self.inventories for node in file.inventory or ())
-        return (*listed, *(node for node, _ in self.nodes))
+    all_nodes: tuple[Node, ...] = ()  # of all inventories, then those written one by one; each name once
 
 
 def gather(root: Path) -> Gathered:
@@ -40,8 +37,8 @@ def gather(root: Path) -> Gathered:
     gathered = Gathered()
     folders = _Folders(gathered, project_of(root))
     folders.visit(root.resolve(), ())
-    documents = folders.documents
-    _classify(documents, gathered)
+    _classify(folders.documents, gathered)
+    _join_nodes(gathered)
     return gathered
 
 
@@ -52,50 +49,65 @@ def project_of(root: Path) -> Path:
     parents = [start, *start.parents] if start.is_dir() else list(start.parents)
     for marker in ("Pulumi.yaml", ".git"):
         for folder in parents:
-            if (folder / marker).exists():
+            if os.path.exists(folder / marker):
                 return folder
     return start.parent
 
 
 class _Folders:
-    """The walk over `extends`, depth first, each folder read once."""
+    """The walk over `extends`, depth first. Each file is read once: a folder inside another is its own layer."""
 
     def __init__(self, gathered: Gathered, project: Path) -> None:
         self.gathered = gathered
         self.project = project
         self.documents: list[Document] = []
         self.done: set[Path] = set()
+        self.taken: set[Path] = set()
+        self.readings: dict[Path, tuple[Reading, list[Document]]] = {}
 
     def visit(self, folder: Path, above: tuple[Path, ...]) -> None:
-        reading = Reading()
-        files.read(Path(os.path.relpath(folder)), reading)
-        documents = list(_documents(reading))
-        environments = [found for found in documents if _is_kind(found, "Environment")]
-        for extra in environments[1:]:
-            first = environments[0].position(())
-            message = f"a second Environment; the first is at {first.file}:{first.line}"
-            self._report("one-environment", extra, ("kind",), message, "keep one Environment in a folder")
-        for environment in environments[:1]:
-            self._extend(environment, folder, (*above, folder))
+        paths = [path for path in files.discover(Path(os.path.relpath(folder))) if path not in self.taken]
+        environments = [found for path in paths for found in self._read(path) if _is_kind(found, "Environment")]
+        if environments:
+            self._extend(min(environments, key=_depth), folder, (*above, folder))
         self.done.add(folder)
-        self._take(reading)
-        self.documents.extend(documents)
+        rest = [path for path in paths if path not in self.taken]
+        self._refuse_second([found for found in environments if found.file.path in set(rest)])
+        for path in rest:
+            self._take(path)
 
-    def _take(self, reading: Reading) -> None:
-        into = self.gathered.reading
+    def _read(self, path: Path) -> list[Document]:
+        if path not in self.readings:
+            reading = Reading()
+            files.read(path, reading)
+            self.readings[path] = reading, [found for text in reading.documents for found in expand(text)]
+        return self.readings[path][1]
+
+    def _take(self, path: Path) -> None:
+        self.taken.add(path)
+        self.documents.extend(self._read(path))
+        (reading, _), into = self.readings.pop(path), self.gathered.reading
         into.files.extend(reading.files)
         into.documents.extend(reading.documents)
         into.faults.extend(reading.faults)
         into.unchecked.extend(reading.unchecked)
+        for text in reading.documents:
+            self.gathered.problems.extend(faults(text))
+
+    def _refuse_second(self, environments: list[Document]) -> None:
+        for extra in environments[1:]:
+            first = environments[0].position(())
+            message = f"a second Environment; the first is at {first.file}:{first.line}"
+            self._report("one-environment", extra, ("kind",), message, "keep one Environment in a folder")
 
     def _extend(self, environment: Document, folder: Path, above: tuple[Path, ...]) -> None:
         spec = environment.value.get("spec")
         extends = spec.get("extends") if isinstance(spec, dict) else None
         base = folder if folder.is_dir() else folder.parent
         for index, relative in enumerate(extends if isinstance(extends, list) else []):
-            if not isinstance(relative, str) or "\0" in relative:
+            if not isinstance(relative, str) or not relative:
                 continue  # document-matches-schema speaks
-            target = Path(os.path.realpath(base / relative))
+            target = Path(os.path.realpath(base / relative.replace("\0", "\ufffd")))
             fault = self._fault(target, above)
             if fault:
                 self._report(
@@ -108,31 +120,22 @@ class _Folders:
         if not target.is_relative_to(self.project):
             shown = os.path.relpath(self.project)
             return f"is outside the project, which is {shown}", "move the folder into the project"
-        if not target.is_dir():
+        if not os.path.isdir(target):
             return "is not a folder", "name a folder, relative to this one"
         if target in above:
             circle = " -> ".join(os.path.relpath(each) for each in (*above[above.index(target) :], target))
             return f"leads back: {circle}", "take it out of one of them"
+        if held := [each for each in above if each.is_relative_to(target)]:
+            return f"holds {os.path.relpath(held[-1])} itself", "name a folder beside this one, or inside it"
         return None
 
     def _report(self, rule: str, place: Document, pointer: tuple[str | int, ...], message: str, hint: str) -> None:
         self.gathered.problems.append((rule, Problem(place, pointer, message, hint)))
 
 
-def _documents(reading: Reading) -> Iterator[Document]:
-    for text in reading.documents:
-        yield from _expand(Document(text.file, text.index, text.value))
-
-
-def _expand(document: Document) -> Iterator[Document]:
-    """The document, or the items of a List."""
-    value = document.value
-    is_list = isinstance(value, dict) and nodes.is_list(value.get("apiVersion"), value.get("kind"))
-    if not is_list or not isinstance(value.get("items"), list):
-        yield document
-        return
-    for index, item in enumerate(value["items"]):
-        yield Document(document.file, document.index, item, (*document.prefix, "items", index))
+def _depth(document: Document) -> int:
+    """How deep a document's file lies; the Environment nearest to the folder is the folder's own."""
+    return len(document.file.path.parts)
 
 
 def _is_kind(document: Document, kind: str) -> bool:
@@ -151,6 +154,9 @@ def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
             own.setdefault(_identity(document), []).append(document)
         elif document.value["kind"] == "Node" and document.value["apiVersion"] == "v1":
             _add_node(document, found_nodes, gathered)
+        elif is_plain_list(document.value):  # one whose items are a list is no document any more
+            message = f"takes a list, this is {show(document.value['items'])}"
+            gathered.problems.append(("object-matches-schema", Problem(document, ("items",), message)))
         elif not _is_kustomization(document.value):
             manifests.append(document)
     gathered.declarations = tuple(merge_documents(tuple(layers)) for layers in own.values())
@@ -158,6 +164,24 @@ def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
     gathered.manifests = tuple(manifests)
     gathered.nodes = tuple(found_nodes)
     gathered.inventories = tuple(file for file in gathered.reading.files if file.inventory is not None)
+
+
+def _join_nodes(gathered: Gathered) -> None:
+    """Takes each node once: what two of one name would say about domains and capacity is nobody's mistake."""
+    listed = [(file, index, node) for file in gathered.inventories for index, node in enumerate(file.inventory or ())]
+    every = [node for _, _, node in listed] + [node for node, _ in gathered.nodes]
+    gathered.all_nodes = tuple(every)
+    if len({node.name for node in every}) == len(every):
+        return
+    places = [node_documents.in_inventory(*each) for each in listed] + [document for _, document in gathered.nodes]
+    first: dict[str, tuple[Node, Document]] = {}
+    for node, place in zip(every, places, strict=True):
+        if first.setdefault(node.name, (node, place))[0] is not node:
+            earlier = first[node.name][1].position(())
+            message = f"Node/{node.name} is declared again; the first is at {earlier.file}:{earlier.line}"
+            problem = Problem(place, ("metadata", "name"), message, "keep one inventory of each node")
+            gathered.problems.append(("object-is-declared-once", problem))
+    gathered.all_nodes = tuple(node for node, _ in first.values())
 
 
 def _identity(document: Document) -> tuple[str, ...]:
@@ -168,26 +192,10 @@ def _identity(document: Document) -> tuple[str, ...]:
 
 
 def _add_node(document: Document, into: list[tuple[Node, Document]], gathered: Gathered) -> None:
-    node = nodes.from_value(document.value)
-    if isinstance(node, Node):
+    node, problems = node_documents.read(document)
+    gathered.problems.extend(problems)
+    if node is not None:
         into.append((node, document))
-        return
-    fact, _, path = node.partition(" - at ")
-    message = f"not a Node that the API server prints: {fact[:1].lower()}{fact[1:]}" + (f" at {path}" if path else "")
-    gathered.problems.append(("object-matches-schema", Problem(document, _json_path(path), message)))
-
-
-def _json_path(path: str) -> tuple[str | int, ...]:
-    """msgspec's `$.spec.taints[0]` as a pointer; parts it leaves open ([...]) end it."""
-    pointer: list[str | int] = []
-    for part in path.strip("`$").replace("[", ".[").split("."):
-        if part.startswith("["):
-            if not part[1:-1].isdecimal():
-                break
-            pointer.append(int(part[1:-1]))
-        elif part:
-            pointer.append(part)
-    return tuple(pointer)
 
 
 def _is_kustomization(value: dict[str, Any]) -> bool:
@@ -197,13 +205,20 @@ def _is_kustomization(value: dict[str, Any]) -> bool:
 def _kind_fault(document: Document) -> Problem | None:
     value = document.value
     if not isinstance(value, dict):
-        return Problem(document, (), "not an object: a document is a map with apiVersion and kind")
-    missing = [key for key in ("apiVersion", "kind") if not isinstance(value.get(key), str) or not value[key]]
+        return Problem(document, (), f"a document is a map with apiVersion and kind, this is {show(value)}")
+    for key in ("apiVersion", "kind"):
+        if value.get(key) is not None and not isinstance(value[key], str):
+            return Problem(document, (key,), f"takes text, this is {show(value[key])}")
+    missing = [key for key in ("apiVersion", "kind") if not value.get(key)]
     if missing:
         hint = f"add {' and '.join(missing)}, or move the file out of the folder"
         return Problem(document, (), f"no {' and no '.join(missing)}", hint)
-    api_version, kind = value["apiVersion"], value["kind"]
-    if api_version.split("/")[0] != GROUP:
+    return _own_kind_fault(document, value["apiVersion"], value["kind"])
+
+
+def _own_kind_fault(document: Document, api_version: str, kind: str) -> Problem | None:
+    group = api_version.partition("/")[0]
+    if group != GROUP and (kind not in KINDS or names.nearest(group, [GROUP]) is None):
         return None
     if api_version != API_VERSION:
         return Problem(document, ("apiVersion",), f"{api_version} is not known", f"write {API_VERSION}")
@@ -214,9 +229,8 @@ def _kind_fault(document: Document) -> Problem | None:
 
 def folder_of(environment: str, stacks: str = "stacks") -> Path:
     """The folder or file that the command line names: a path, or a name under `stacks/` here or in the project."""
-    path = Path(environment)
-    candidates = [path, Path(stacks, environment), project_of(Path.cwd()) / stacks / environment]
     try:
+        candidates = [Path(environment), Path(stacks, environment), project_of(Path.cwd()) / stacks / environment]
         for candidate in candidates:
             if environment and candidate.exists():
                 return candidate

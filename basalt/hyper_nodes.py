@@ -1,24 +1,18 @@
-"""The HyperNode tree as Volcano's scheduler builds it, with the nodes that each HyperNode holds."""
+"""The HyperNode tree as Volcano's scheduler builds it, with the nodes that each HyperNode holds.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+Source: pkg/scheduler/api/hyper_node_info.go of Volcano.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from basalt import patterns
 from basalt.loading.nodes import Node
+from basalt.node_selection import Member, Selection
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer
 
 SOURCE_LABEL = "volcano.sh/network-topology-source"
-
-
-class Member(NamedTuple):
-    """One entry of spec.members: exact is the name it gives, None for a regexMatch or labelMatch."""
-
-    pointer: Pointer
-    type: str
-    selector: Mapping[str, Any]
-    exact: str | None
 
 
 class HyperNode(NamedTuple):
@@ -35,12 +29,23 @@ class HyperNode(NamedTuple):
     def holds_nodes(self) -> bool:
         return any(member.type == "Node" for member in self.members)
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether every member has a type and a selector; object-matches-schema speaks where one has not."""
+        declared = self.object.spec.get("members")
+        return declared is None or (bool(self.members) and all(member.is_readable for member in self.members))
+
+    @property
+    def children(self) -> Iterator[str]:
+        """The HyperNodes that it names; each once, declared or not."""
+        return iter(dict.fromkeys(member.exact for member in self.of_type("HyperNode") if member.exact))
+
 
 class HyperNodes:
     """All HyperNodes by name. nodes is None where there is no inventory: then only exact members are known."""
 
     def __init__(self, objects: Iterable[KubeObject], nodes: Sequence[Node] | None) -> None:
-        self.by_name = {each.name: _hyper_node(each) for each in objects}
+        self.by_name = {each.name: _hyper_node(each) for each in objects if each.name}
         self.nodes = nodes
 
     def __iter__(self) -> Iterator[HyperNode]:
@@ -55,48 +60,87 @@ class HyperNodes:
         found: dict[str, list[tuple[HyperNode, Member]]] = {}
         for hyper_node in self:
             for member in hyper_node.of_type("HyperNode"):
-                if member.exact is not None:
+                if member.exact:
                     found.setdefault(member.exact, []).append((hyper_node, member))
         return found
 
     @cached_property
-    def node_names(self) -> frozenset[str]:
-        return frozenset(node.metadata.name for node in self.nodes or ())
+    def node_by_name(self) -> dict[str, Node]:
+        return {node.name: node for node in self.nodes or ()}
+
+    @cached_property
+    def _selection(self) -> Selection:
+        members = [member for each in self for member in each.of_type("Node")]
+        return Selection(self.nodes or (), members)
+
+    def selected(self, member: Member) -> Sequence[str]:
+        """The nodes that a member of type Node names, whether declared or not, and the declared ones it selects."""
+        return [member.exact] if member.exact and len(member.selector) == 1 else self._selection.of(member)
+
+    def values_of(self, label: str) -> Collection[str]:
+        """The values that nodes have of a label which some member selects by."""
+        return self._selection.by_label.get(label, {}).keys()
+
+    def is_known(self, leaf: HyperNode) -> bool:
+        """Whether all nodes of a HyperNode are known: its members name them, or there is an inventory."""
+        return self.nodes is not None or all(member.exact for member in leaf.of_type("Node"))
+
+    def is_mistyped(self, member: Member) -> bool:
+        """Whether a member names something declared of the other type."""
+        if self.nodes is None or member.exact is None:
+            return False
+        is_node, is_hyper_node = member.exact in self.node_by_name, member.exact in self.by_name
+        return is_hyper_node and not is_node if member.type == "Node" else is_node and not is_hyper_node
 
     @cached_property
     def leaf_members(self) -> dict[str, list[str]]:
         """For each HyperNode with Node members the names of its nodes, as far as they can be known."""
-        return {leaf.name: self._nodes_of(leaf) for leaf in self if leaf.holds_nodes}
+        found: dict[str, dict[str, None]] = {leaf.name: {} for leaf in self if leaf.holds_nodes}
+        for node, places in self.placements.items():
+            for leaf, _ in places:
+                found[leaf.name][node] = None
+        return {leaf: list(nodes) for leaf, nodes in found.items()}
 
-    def _nodes_of(self, leaf: HyperNode) -> list[str]:
-        found: dict[str, None] = {}
-        for member in leaf.of_type("Node"):
-            if member.exact is not None:
-                found[member.exact] = None
-            else:
-                found.update(dict.fromkeys(self.selected(member)))
-        return list(found)
-
-    def selected(self, member: Member) -> list[str]:
-        """The declared nodes that a member selects by pattern or label."""
-        selector = member.selector
-        if "labelMatch" in selector:
-            matches = mapping(selector["labelMatch"])
-            return [node.name for node in self.nodes or () if matches_labels(matches, node.labels)]
-        pattern = mapping(selector.get("regexMatch")).get("pattern")
-        if not isinstance(pattern, str) or patterns.fault(pattern):
-            return []
-        compiled = patterns.compile_pattern(pattern)
-        return [node.name for node in self.nodes or () if compiled.search(node.name)]
+    @cached_property
+    def placements(self) -> dict[str, list[tuple[HyperNode, Member]]]:
+        """For each node the HyperNodes that hold it directly, each with the first of its members that does."""
+        found: dict[str, list[tuple[HyperNode, Member]]] = {}
+        for leaf in self:
+            for member in leaf.of_type("Node"):
+                for name in self.selected(member):
+                    places = found.setdefault(name, [])
+                    if not places or places[-1][0] is not leaf:
+                        places.append((leaf, member))
+        return found
 
     @cached_property
     def holders(self) -> dict[str, list[str]]:
         """For each node the leaf HyperNodes that hold it."""
-        found: dict[str, list[str]] = {}
-        for leaf, names in self.leaf_members.items():
-            for name in names:
-                found.setdefault(name, []).append(leaf)
+        return {node: [leaf.name for leaf, _ in places] for node, places in self.placements.items()}
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        """How many HyperNodes or nodes each HyperNode holds directly."""
+        return {each.name: len([*each.children]) or len(self.leaf_members.get(each.name, ())) for each in self}
+
+    @cached_property
+    def _usual_sizes(self) -> dict[int | None, Counter[int]]:
+        found: dict[int | None, Counter[int]] = {}
+        for each in self:
+            found.setdefault(each.tier, Counter())[self._sizes[each.name]] += 1
         return found
+
+    def has_one_too_many(self, each: HyperNode) -> bool:
+        """Whether the HyperNode would hold as many as most of its tier do if it held one less."""
+        size = self._sizes[each.name]
+        others = self._usual_sizes[each.tier] - Counter([size])
+        return size - 1 == max(others, key=lambda count: (others[count], count), default=size)
+
+    def newcomers(self, holders: Sequence[HyperNode]) -> list[HyperNode]:
+        """Of several HyperNodes that hold the same those that probably should not: the ones that have one too many, or
+        all but the first."""
+        surplus = [each for each in holders if self.has_one_too_many(each)]
+        return surplus if 0 < len(surplus) < len(holders) else list(holders[1:])
 
     @cached_property
     def tiers(self) -> dict[int, list[HyperNode]]:
@@ -109,55 +153,84 @@ class HyperNodes:
 
     @cached_property
     def nodes_below(self) -> dict[str, frozenset[str]]:
-        """For each HyperNode the names of all nodes under it. Lower tiers first; a cycle adds nothing."""
+        """For each HyperNode the names of all nodes under it; those of a circle share theirs."""
         found: dict[str, frozenset[str]] = {}
-        for hyper_node in sorted(self, key=lambda each: (each.tier or 0, each.name)):
-            children = [member.exact for member in hyper_node.of_type("HyperNode") if member.exact]
-            own = self.leaf_members.get(hyper_node.name, ())
-            found[hyper_node.name] = frozenset(own).union(*(found.get(child, ()) for child in children))
+        for circle in self.circles:
+            own = [frozenset(self.leaf_members.get(name, ())) for name in circle]
+            below = [found[child] for name in circle for child in self.by_name[name].children if child in found]
+            parts = [part for part in (*own, *below) if part]
+            whole = parts[0] if len(parts) == 1 else frozenset[str]().union(*parts)
+            found.update(dict.fromkeys(circle, whole))
         return found
 
-    def cycle(self, start: HyperNode) -> list[str]:
-        """The names around a cycle through the HyperNode, from it back to it; empty where there is none."""
-        trail: list[tuple[str, Iterator[str]]] = [(start.name, self._children(start.name))]
-        seen = {start.name}
+    @cached_property
+    def circles(self) -> list[tuple[str, ...]]:
+        """The HyperNodes, children before parents; those that contain each other together."""
+        return _Components({each.name: [*filter(self.by_name.get, each.children)] for each in self}).found
+
+    @cached_property
+    def _circle_of(self) -> dict[str, int]:
+        return {name: number for number, circle in enumerate(self.circles) for name in circle}
+
+    def is_circular(self, parent: str, child: str) -> bool:
+        """Whether the parent's member leads back to the parent."""
+        return self._circle_of.get(parent) == self._circle_of.get(child, -1)
+
+    def way(self, start: str, end: str) -> list[str]:
+        """The shortest way down from one HyperNode to another of its circle, both included."""
+        came_from = {start: start}
+        waiting = [start]
+        for name in waiting:  # grows while it is read
+            for child in self.by_name[name].children:
+                if child not in came_from and self.is_circular(name, child):
+                    came_from[child] = name
+                    waiting.append(child)
+        names = [end]
+        while names[-1] != start:
+            names.append(came_from[names[-1]])
+        return names[::-1]
+
+
+class _Components:
+    """Tarjan's strongly connected components, iterative; each after all that it leads to."""
+
+    def __init__(self, children: Mapping[str, Sequence[str]]) -> None:
+        self.found: list[tuple[str, ...]] = []
+        self._rest = {name: iter(below) for name, below in children.items()}
+        self._order: dict[str, int] = {}
+        self._lowest: dict[str, int] = {}
+        self._open: dict[str, None] = {}
+        for name in children:
+            if name not in self._order:
+                self._visit(name)
+
+    def _visit(self, root: str) -> None:
+        trail = [root]
+        self._enter(root)
         while trail:
-            child = next(trail[-1][1], None)
+            name = trail[-1]
+            child = next(self._rest[name], None)
             if child is None:
                 trail.pop()
-            elif child == start.name:
-                return [*(name for name, _ in trail), child]
-            elif child not in seen and child in self.by_name:
-                seen.add(child)
-                trail.append((child, self._children(child)))
-        return []
+                self._leave(name, *trail[-1:])
+            elif child not in self._order:
+                trail.append(child)
+                self._enter(child)
+            elif child in self._open:
+                self._lowest[name] = min(self._lowest[name], self._order[child])
 
-    def _children(self, name: str) -> Iterator[str]:
-        return (member.exact for member in self.by_name[name].of_type("HyperNode") if member.exact)
+    def _enter(self, name: str) -> None:
+        self._order[name] = self._lowest[name] = len(self._order)
+        self._open[name] = None
 
-
-def matches_labels(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a Kubernetes LabelSelector selects the labels; an empty one selects nothing, as HyperNodes read it."""
-    wanted = mapping(selector.get("matchLabels"))
-    expressions = sequence(selector.get("matchExpressions"))
-    if not wanted and not expressions:
-        return False
-    exact = all(labels.get(key) == value for key, value in wanted.items())
-    return exact and all(_holds(mapping(each), labels) for each in expressions)
-
-
-def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, values = str(expression.get("key")), sequence(expression.get("values"))
-    match expression.get("operator"):
-        case "In":
-            return labels.get(key) in values
-        case "NotIn":
-            return labels.get(key) not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-    return False
+    def _leave(self, name: str, *above: str) -> None:
+        for parent in above:
+            self._lowest[parent] = min(self._lowest[parent], self._lowest[name])
+        if self._lowest[name] == self._order[name]:
+            taken: list[str] = []
+            while not taken or taken[-1] != name:
+                taken.append(self._open.popitem()[0])
+            self.found.append(tuple(reversed(taken)))
 
 
 def _hyper_node(declared: KubeObject) -> HyperNode:
@@ -174,7 +247,8 @@ def _hyper_node(declared: KubeObject) -> HyperNode:
 
 
 def _member(index: int, declared: Mapping[str, Any]) -> Member:
-    selector = mapping(declared.get("selector"))
+    given = mapping(declared.get("selector"))
+    selector = {key: value for key, value in given.items() if value is not None}  # a null is an absent field
     exact = mapping(selector.get("exactMatch")).get("name")
     pointer = ("spec", "members", index)
-    return Member(pointer, str(declared.get("type")), selector, exact if isinstance(exact, str) else None)
+    return Member(pointer, str(declared.get("type")), selector, exact if isinstance(exact, str) and exact else None)

@@ -17,7 +17,7 @@ from basalt.kinds import Catalog
 from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
-from basalt.quantities import Resources, add, parse_map
+from basalt.quantities import Resources, add, parse, parse_map
 from basalt.queue_tree import QueueTree
 from basalt.scheduler_configuration import Configuration, SchedulerConfigurations
 from basalt.workloads import Workload, workloads
@@ -143,7 +143,9 @@ class Index:
 
     @cached_property
     def topology(self) -> Mapping[str, Any]:
-        return mapping(self.environment.spec.get("topology")) if self.environment else {}
+        if self.environment is None or self.environment in self.unusable:
+            return {}
+        return mapping(self.environment.spec.get("topology"))
 
     @cached_property
     def domains(self) -> Domains:
@@ -168,8 +170,11 @@ class Index:
 
     @cached_property
     def capacity(self) -> Resources:
-        """What pods may request in the whole cluster: the allocatable of the nodes that take pods, summed."""
-        return add(*(parse_map(node.allocatable) for node in self.nodes if node.takes_pods))
+        """What pods may request in the whole cluster: the allocatable of the nodes that take pods, summed; 0 of what
+        only other nodes offer. A resource of which some node's amount cannot be read is left out."""
+        total = add(*(parse_map(node.allocatable) for node in self.nodes if node.takes_pods))
+        unreadable = {name for node in self.nodes for name, amount in node.allocatable.items() if parse(amount) is None}
+        return {name: total.get(name, 0) for name in self.offered - unreadable}
 
     @cached_property
     def _node_places(self) -> Mapping[str, Document]:

@@ -1,16 +1,23 @@
-"""Index to findings: runs the rules, lets specific ones silence general ones, applies waivers, sorts."""
+"""Index to findings: runs the rules, lets specific ones silence general ones, applies waivers, keeps secrets out of
+what is shown, sorts.
+"""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from basalt import guardrails, names
-from basalt.documents import WAIVER
-from basalt.findings import Finding, Place, Problem, Skipped
+from basalt import guardrails, places, sensitive, waivers
+from basalt.findings import Finding, Place, Problem, Skipped, Source
 from basalt.index import Index
+from basalt.objects import KubeObject
+from basalt.pointers import get
 from basalt.rules import RULES
 from basalt.rules.rule import Rule
+from basalt.waivers import Waivers
 
-_WAIVER_RULE = "waiver-is-sound"
+# They speak of how a value is written, not of what it says.
+_SILENCING_NOTHING = ("scalar-is-unambiguous", "secret-is-not-literal", waivers.RULE)
+_OF_A_SECRET = re.compile(rb"""kind["']?\s*:\s*["']?Secret\b""")
 Judged = tuple[Rule, Problem]
 
 
@@ -22,15 +29,16 @@ class Verdict(NamedTuple):
 
 
 def judge(index: Index) -> Verdict:
-    skipped = list(_skipped(index))
+    skipped = tuple(sorted(_skipped(index)))
+    judged = list(_once(_specific(list(_problems(index)))))
+    found_waivers = _waivers(index)
+    findings = [
+        _finding(rule, problem, waived=found_waivers.cover(problem.place, rule.name)) for rule, problem in judged
+    ]
     unjudged = {each.rule for each in skipped}
-    problems = list(_problems(index))
-    problems = list(_specific(problems))
-    waivers = _Waivers(index)
-    findings = [waivers.apply(rule, problem) for rule, problem in problems]
-    if index.broken is None:
-        findings.extend(waivers.unsound(unjudged))
-    return Verdict(tuple(sorted(findings, key=lambda found: found.order)), tuple(sorted(skipped)))
+    for problem, waived in found_waivers.faults(unjudged, is_whole=index.broken is None):
+        findings.append(_finding(RULES[waivers.RULE], problem, waived=waived))
+    return Verdict(tuple(sorted(findings, key=lambda found: found.order)), skipped)
 
 
 def _skipped(index: Index) -> Iterator[Skipped]:
@@ -52,8 +60,9 @@ def _problems(index: Index) -> Iterator[Judged]:
 
 def _specific(problems: Sequence[Judged]) -> Iterator[Judged]:
     """Without what a general rule says about a value that a specific one speaks about."""
-    spoken = {_key(problem) for rule, problem in problems if not rule.is_general}
-    quantities = {_key(problem) for rule, problem in problems if rule.name == "quantity-is-valid"}
+    loud = [(rule, _key(problem)) for rule, problem in problems if rule.name not in _SILENCING_NOTHING]
+    spoken = {key for rule, key in loud if not rule.is_general}
+    quantities = {key for rule, key in loud if rule.name == "quantity-is-valid"}
     for rule, problem in problems:
         silencing = spoken if rule.name == "quantity-is-valid" else spoken | quantities
         if not rule.is_general or _key(problem) not in silencing:
@@ -64,73 +73,37 @@ def _key(problem: Problem) -> tuple[object, ...]:
     return (problem.place.ref or id(problem.place), problem.pointer)
 
 
-def finding(rule: Rule, problem: Problem) -> Finding:
+def _once(problems: Iterable[Judged]) -> Iterator[Judged]:
+    """Without what was said already of the same spot in a document: several objects may follow from it."""
+    said: set[tuple[str, str, Source]] = set()
+    for rule, problem in problems:
+        if isinstance(problem.place, KubeObject) and problem.place.module is not None:
+            what = (rule.name, problem.message, problem.place.position(problem.pointer))
+            if what in said:
+                continue
+            said.add(what)
+        yield rule, problem
+
+
+def _waivers(index: Index) -> Waivers:
+    raw = (declared for declared in index.objects if declared.module is None)
+    return Waivers([*index.declarations, *raw], {*RULES, *guardrails.rule_names(index)})
+
+
+def _finding(rule: Rule, problem: Problem, *, waived: bool) -> Finding:
     place, pointer, message, hint = problem
     source = place.position(pointer)
-    return Finding(
-        rule.name, rule.severity, message, hint, place.ref, pointer, source, shows_source=not rule.is_private
-    )
+    value = places.value(place)
+    secret = get(value, pointer) if sensitive.is_at(value, pointer) else None
+    message, hint = sensitive.hidden(message, secret), sensitive.hidden(hint, secret)
+    shows = secret is None and not rule.is_private and not _may_show_a_secret(place, source)
+    return Finding(rule.name, rule.severity, message, hint, place.ref, pointer, source, waived, shows)
 
 
-class _Waiver:
-    """One entry of a waiver annotation, and whether some finding matched it."""
-
-    def __init__(self, text: str) -> None:
-        rule, colon, reason = text.partition(":")
-        self.rule = rule.strip()
-        self.reason = reason.strip() if colon else ""
-        self.is_used = False
-
-
-class _Waivers:
-    """The waivers of all documents."""
-
-    def __init__(self, index: Index) -> None:
-        self._entries: dict[str, tuple[Place, list[_Waiver]]] = {}
-        self._known = {*RULES, *guardrails.rule_names(index)}
-        raw = (declared for declared in index.objects if declared.module is None)
-        places: list[Place] = [*index.declarations, *raw]
-        for place in places:
-            if place.waiver is not None:
-                self._entries[self._document(place)] = (place, _parse(place.waiver))
-
-    @staticmethod
-    def _document(place: Place) -> str:
-        return f"{place.position(())}"
-
-    def apply(self, rule: Rule, problem: Problem) -> Finding:
-        found = finding(rule, problem)
-        if problem.place.waiver is None:
-            return found
-        _, entries = self._entries.get(self._document_of(problem.place), (None, []))
-        for entry in entries:
-            if entry.rule == rule.name and entry.reason:
-                entry.is_used = True
-                return found.as_waived()
-        return found
-
-    def _document_of(self, place: Place) -> str:
-        return self._document(getattr(place, "written", place))
-
-    def unsound(self, unjudged: set[str]) -> Iterator[Finding]:
-        """Waivers without a reason, for an unknown rule, or that matched no finding."""
-        rule = RULES[_WAIVER_RULE]
-        for place, entries in self._entries.values():
-            for entry in entries:
-                fault = self._fault(entry, unjudged)
-                if fault is not None:
-                    yield finding(rule, Problem(place, ("metadata", "annotations", WAIVER), *fault))
-
-    def _fault(self, entry: _Waiver, unjudged: set[str]) -> tuple[str, str] | None:
-        if entry.rule not in self._known:
-            shown = entry.rule or "nothing"
-            return f"waives {shown}, which is not a rule", names.did_you_mean(entry.rule, self._known, most=0)
-        if not entry.reason:
-            return f"waives {entry.rule} without a reason", f'write "{entry.rule}: why this is right here"'
-        if not entry.is_used and entry.rule not in unjudged:
-            return f"waives {entry.rule}, which finds nothing here", "take the waiver out"
-        return None
-
-
-def _parse(text: str) -> list[_Waiver]:
-    return [_Waiver(part) for part in text.split(";") if part.strip()]
+def _may_show_a_secret(place: Place, source: Source) -> bool:
+    """Whether the source line could hold a secret, be it another value's."""
+    value, file = places.value(place), places.file(place, source.file)
+    if sensitive.is_secret(value) or file is None or file.inventory is not None:
+        return sensitive.is_secret(value)
+    is_unread = value is None and _OF_A_SECRET.search(file.data) is not None
+    return is_unread or sensitive.is_in_line(file.line(source.line))

@@ -1,6 +1,7 @@
 """Kubernetes resource quantities as exact numbers. The only place that reads or writes one.
 
-Grammar and suffixes: k8s.io/apimachinery/pkg/api/resource/quantity.go.
+Grammar, suffixes, and what is rounded and capped: k8s.io/apimachinery/pkg/api/resource/quantity.go. A text without
+digits (Gi), which the code there takes for 0 and the grammar does not allow, is no quantity here.
 """
 
 import re
@@ -12,8 +13,11 @@ from typing import Any
 Amount = int | Fraction
 Resources = dict[str, Amount]
 
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([KMGTPE]i|[numkMGTPE])|)")
-_LONGEST = 64  # characters; apimachinery caps values at 2^63, so a longer text says nothing
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:([eE][+-]?[0-9]{1,18})|([KMGTPE]i|[numkMGTPE])|)")
+_LONGEST = 1024  # characters; nobody writes more digits, and Python refuses to print beyond 4300
+_SHORTEST_EXPONENT = 20  # digits from which a number of whole thousands is shown with an exponent
+_NANO = 10**9  # the smallest step; what lies between two is rounded away from zero
+_LARGEST_BINARY = 2**63 - 1  # where a quantity with Ki, Mi, ... is capped
 _BINARY = {suffix: 1024**power for power, suffix in enumerate(("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))}
 _DECIMAL: dict[str, Amount] = {
     "n": Fraction(1, 10**9), "u": Fraction(1, 10**6), "m": Fraction(1, 1000),
@@ -27,13 +31,27 @@ def _parse_text(text: str) -> Amount | None:
     if matched is None:
         return None
     number, exponent, suffix = matched.groups()
-    scale: Amount = Fraction(10) ** int(exponent[1:]) if exponent else _suffix_scale(suffix or "")
-    amount = Fraction(number) * scale
+    scale = _exponent_scale(exponent[1:]) if exponent else _suffix_scale(suffix or "")
+    amount = _rounded_to_nano(Fraction(number) * scale)
+    if suffix in _BINARY and abs(amount) > _LARGEST_BINARY:
+        amount = Fraction(_LARGEST_BINARY if amount > 0 else -_LARGEST_BINARY)
     return amount.numerator if amount.denominator == 1 else amount
+
+
+def _exponent_scale(digits: str) -> Amount:
+    """The power of ten, which ends where no number of the longest text can tell the difference."""
+    return Fraction(10) ** max(-2 * _LONGEST, min(int(digits), 2 * _LONGEST))
 
 
 def _suffix_scale(suffix: str) -> Amount:
     return _BINARY[suffix] if suffix in _BINARY else _DECIMAL[suffix]
+
+
+def _rounded_to_nano(amount: Fraction) -> Fraction:
+    if _NANO % amount.denominator == 0:
+        return amount
+    steps = -((-abs(amount) * _NANO) // 1)
+    return Fraction(steps if amount > 0 else -steps, _NANO)
 
 
 def parse(value: Any) -> Amount | None:
@@ -42,7 +60,9 @@ def parse(value: Any) -> Amount | None:
         return _parse_text(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if isinstance(value, int) else _parse_text(repr(value))
+    if isinstance(value, float):
+        return _parse_text(repr(value))
+    return value if abs(value) < 10**_LONGEST else None
 
 
 def parse_map(values: Any) -> Resources:
@@ -76,26 +96,67 @@ def is_extended(resource: str) -> bool:
     return "/" in resource and "kubernetes.io/" not in resource and not resource.startswith("requests.")
 
 
+def is_quota_key(key: str) -> bool:
+    """Whether the key is one that a ResourceQuota alone uses: a request for an extended resource, a count of objects,
+    or what a storage class or device class gives out.
+
+    Source: MatchingResources of the evaluators in k8s.io/kubernetes/pkg/quota/v1/evaluator/core.
+    """
+    prefix, _, name = key.partition(".")
+    return (
+        (prefix == "requests" and is_extended(name))
+        or key.startswith("count/")
+        or ".storageclass.storage.k8s.io/" in key
+        or ".deviceclass.resource.k8s.io/" in key
+    )
+
+
 def show(amount: Amount, resource: str = "") -> str:
-    """The shortest usual text: 64Gi for memory, 500m for a fraction, plain digits otherwise."""
+    """The exact amount in the usual text: 64Gi for memory, 500m for a fraction, plain digits otherwise."""
     if amount < 0:
         return "-" + show(-amount, resource)
     if isinstance(amount, Fraction) and amount.denominator != 1:
         return _show_fraction(amount)
     amount = int(amount)
-    if resource.rpartition(".")[2] in ("memory", "ephemeral-storage", "storage") or resource.startswith("hugepages-"):
-        return _show_bytes(amount)
-    return str(amount)
+    return _show_bytes(amount) if _is_bytes(resource) else _show_digits(amount)
+
+
+def show_rounded(amount: Amount, resource: str = "", *, up: bool = False) -> str:
+    """The same where it is short; else with two decimals, never above the amount (up: never below it).
+
+    For sums over nodes, whose memory nobody reads in kibibytes: 7.83Ti for 8410601472Ki.
+    """
+    exact = show(amount, resource)
+    if len(exact) <= 6 or amount < 0 or not _is_bytes(resource):  # 8192Gi is read at a glance
+        return exact
+    suffix, scale = next(each for each in reversed(_BINARY.items()) if amount >= each[1])
+    hundredths = -(-100 * amount // scale) if up else 100 * amount // scale
+    whole, rest = divmod(int(hundredths), 100)
+    return f"{whole}.{rest:02}{suffix}" if rest else f"{whole}{suffix}"
+
+
+def _is_bytes(resource: str) -> bool:
+    return resource.rpartition(".")[2] in ("memory", "ephemeral-storage", "storage") or "hugepages-" in resource
 
 
 def _show_fraction(amount: Fraction) -> str:
-    milli = amount * 1000
-    return f"{milli.numerator}m" if milli.denominator == 1 else f"{float(amount):.6g}"
+    for suffix in ("m", "u"):
+        steps = amount / _DECIMAL[suffix]
+        if steps.denominator == 1:
+            return f"{steps.numerator}{suffix}"
+    return f"{_rounded_to_nano(amount) * _NANO}n"
 
 
 def _show_bytes(amount: int) -> str:
-    for suffix, scale in reversed(_BINARY.items()):
-        if amount >= scale > 1:
-            whole, rest = divmod(amount, scale)
-            return f"{whole}{suffix}" if not rest else f"{amount / scale:.1f}{suffix}"
-    return str(amount)
+    """The shortest of all exact texts, with a binary suffix where two are as short."""
+    binary = _BINARY if amount <= _LARGEST_BINARY else {}
+    suffixes = [*reversed(binary.items()), *((each, _DECIMAL[each]) for each in "EPTGMk")]
+    whole = [f"{amount // scale}{suffix}" for suffix, scale in suffixes if amount and not amount % scale]
+    return min([*whole, _show_digits(amount)], key=len)
+
+
+def _show_digits(amount: int) -> str:
+    """Plain digits; an exponent instead of a row of zeros that nobody counts."""
+    digits = str(amount)
+    zeros = len(digits) - len(digits.rstrip("0"))
+    return digits if len(digits) < _SHORTEST_EXPONENT or zeros < 3 else f"{digits[:-zeros]}e{zeros}"

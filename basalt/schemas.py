@@ -5,6 +5,7 @@ a minor version.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -27,6 +28,8 @@ _ARTICLES = {
     "object": "a map",
     "null": "nothing",
 }
+_DIGITS = re.compile(r"[-+]?[0-9]{1,18}")
+_LONGEST = 60  # characters of a value in a message
 
 
 class ShapeFault(NamedTuple):
@@ -46,7 +49,7 @@ class Shape:
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Draft202012Validator:
-        return jsonschema_rs.Draft202012Validator(self.schema)
+        return jsonschema_rs.Draft202012Validator(self.schema, retriever=_refuse)
 
     @property
     def is_sound(self) -> bool:
@@ -98,11 +101,22 @@ class Shape:
             for field in facts["unexpected"]:
                 hint = names.did_you_mean(field, known, otherwise="take it out")
                 yield ShapeFault((*pointer, field), f"unknown field {field}", hint, field)
-        elif kind == "AnyOf" and (inner := _closest(facts["context"])) is not None:
+        elif kind in ("AnyOf", "OneOfNotValid") and (inner := _closest(facts["context"])) is not None:
             yield from self._describe(inner, value)
         else:
             message, hint = _words(kind, facts, error)
-            yield ShapeFault(pointer, message, hint)
+            yield ShapeFault(pointer, message, hint or (self._example(pointer) if kind in ("Pattern", "Type") else ""))
+
+    def _example(self, pointer: Pointer) -> str:
+        """A hint: what the schema gives as an example of a text or a number."""
+        examples = (self.at(pointer) or {}).get("examples", ())
+        plain = [str(each) for each in examples if not isinstance(each, Mapping | list)]
+        return f"for example {' or '.join(plain)}" if plain else ""
+
+
+def _refuse(uri: str) -> Any:
+    """In place of jsonschema-rs's own way to follow a $ref, which asks the network."""
+    raise ValueError(f"{uri} lies outside the schema")
 
 
 def _closest(branches: list[list[jsonschema_rs.ValidationError]]) -> jsonschema_rs.ValidationError | None:
@@ -120,8 +134,10 @@ def _words(kind: str, facts: dict[str, Any], error: jsonschema_rs.ValidationErro
         return f"{facts['property']} is missing", f"add {facts['property']}"
     if kind in ("Enum", "Constant"):
         options = [str(each) for each in facts.get("options", [facts.get("expected_value")]) if each is not None]
-        return f"{shown} is none of {', '.join(options)}", names.did_you_mean(str(error.instance), options)
-    text = _BOUNDS[kind].format(shown=shown, limit=facts.get("limit")) if kind in _BOUNDS else error.message
+        return f"{shown} is none of {', '.join(options)}", names.did_you_mean(str(error.instance), options, most=0)
+    if kind == "Pattern":
+        return f"{shown} does not have the form {facts['pattern']}", ""
+    text = _BOUNDS[kind].format(shown=shown, **facts) if kind in _BOUNDS else f"{shown} is not what the API takes here"
     return text, ""
 
 
@@ -129,22 +145,30 @@ _BOUNDS = {
     "Minimum": "{shown} is below {limit}, the smallest value",
     "Maximum": "{shown} is above {limit}, the largest value",
     "ExclusiveMinimum": "{shown} is not above {limit}",
-    "MinItems": "is empty or too short: at least {limit}",
-    "MinLength": "is empty or too short: at least {limit} characters",
-    "MaxLength": "{shown} is longer than {limit} characters",
-    "MaxItems": "has more than {limit} items",
-    "MinProperties": "is empty: at least {limit} entry",
-    "Pattern": "{shown} does not have the form that the API asks for",
+    "ExclusiveMaximum": "{shown} is not below {limit}",
+    "MultipleOf": "{shown} is no multiple of {multiple_of}",
+    "MinItems": "has too few items: at least {limit}",
+    "MaxItems": "has too many items: at most {limit}",
+    "MinLength": "{shown} has too few characters: at least {limit}",
+    "MaxLength": "{shown} has too many characters: at most {limit}",
+    "MinProperties": "has too few entries: at least {limit}",
+    "MaxProperties": "has too many entries: at most {limit}",
     "UniqueItems": "repeats an item",
+    "Format": "{shown} is no {format}",
 }
 
 
 def _type_hint(wanted: list[str], value: Any) -> str:
+    if value is None:
+        return "write the value, or take the key out"
     if "string" in wanted and isinstance(value, bool | int | float):
-        return f'put it in quotes: "{json.dumps(value)}"'
-    if isinstance(value, str) and set(wanted) & {"integer", "number"} and value.lstrip("+-").isdecimal():
+        shown = "; as a number, 1.30 is 1.3" if isinstance(value, float) else f': "{json.dumps(value)}"'
+        return f"put it in quotes{shown}"
+    if isinstance(value, str) and set(wanted) & {"integer", "number"} and _DIGITS.fullmatch(value):
         return f"write it without quotes: {int(value)}"
-    if isinstance(value, str) and "array" in wanted:
+    if isinstance(value, str) and "boolean" in wanted and value.lower() in ("true", "false"):
+        return f"write it without quotes: {value.lower()}"
+    if isinstance(value, str) and "array" in wanted and len(value) <= _LONGEST:
         return f"write a list: [{value}]"
     return ""
 
@@ -156,7 +180,7 @@ def show(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 @cache

@@ -209,7 +209,8 @@ def _paths(schema: Any, definitions: Definitions, above: frozenset[str]) -> Trie
         return False
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(_REF)
-        return name not in above and _paths(definitions[name], definitions, above | {name})
+        is_new = name in definitions and name not in above
+        return is_new and _paths(definitions[name], definitions, above | {name})
     if schema.get("x-quantity"):
         return True
     steps = {**schema.get("properties", {}), "*": schema.get("items", schema.get("additionalProperties"))}

@@ -5,11 +5,31 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer
+from basalt.pointers import Pointer, get
 from basalt.quantities import Resources, add, parse_map
+from basalt.queue_tree import DEFAULT
+from basalt.queue_tree import GROUP as SCHEDULING
 
 _BATCH = "batch.volcano.sh"
 _FLOW = "flow.volcano.sh"
+# What the job controller puts on every pod of a job (createJobPod in job_controller_util.go).
+UNKNOWN_LABELS = dict.fromkeys(
+    ("volcano.sh/job-name", "volcano.sh/job-namespace", "volcano.sh/queue-name", "volcano.sh/task-index",
+     "volcano.sh/task-spec"), ""
+)  # fmt: skip
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+_POD: Pointer = ("metadata", "annotations")
+_TEMPLATE: Pointer = ("spec", "template", "metadata", "annotations")
+# Where the annotation with a queue's name is read (pg_controller_handler.go, mutate_podgroup.go).
+_ANNOTATED = {
+    ("", "Namespace"): _POD,
+    ("", "Pod"): _POD,
+    ("apps", "Deployment"): _TEMPLATE,
+    ("apps", "ReplicaSet"): _TEMPLATE,
+    ("apps", "StatefulSet"): _TEMPLATE,
+    ("batch", "Job"): _TEMPLATE,
+    ("batch", "CronJob"): ("spec", "jobTemplate", *_TEMPLATE),
+}
 
 
 class Task(NamedTuple):
@@ -22,6 +42,16 @@ class Task(NamedTuple):
     @property
     def requests(self) -> Resources:
         return pod_requests(self.pod)
+
+    def pointer_of(self, resource: str) -> Pointer:
+        """Where its first container that requests the resource says so; the task itself where it is overhead."""
+        for field in ("containers", "initContainers"):
+            for index, container in enumerate(map(mapping, sequence(self.pod.get(field)))):
+                resources = mapping(container.get("resources"))
+                for kind in ("requests", "limits"):
+                    if parse_map(resources.get(kind)).get(resource, 0) > 0:
+                        return (*self.pointer, "template", "spec", field, index, "resources", kind, resource)
+        return self.pointer
 
 
 class Workload(NamedTuple):
@@ -37,9 +67,16 @@ class Workload(NamedTuple):
 
     @property
     def queue(self) -> str | None:
-        """The queue it names; Volcano takes `default` where there is none."""
-        queue = self.spec.get("queue")
-        return queue if isinstance(queue, str) and queue else None
+        """The queue it goes to: `default` where it names none, as Volcano's webhook fills in. None where that is not
+        said here, because the name is no text or a patch leaves it to its JobTemplate."""
+        return None if self.is_patch and not self.spec.get("queue") else _queue_of(self.spec)
+
+    def pod_labels(self, task: Task) -> dict[str, Any]:
+        """The labels of a task's pods; empty texts stand for values that only the cluster knows."""
+        labels = mapping(mapping(mapping(task.value.get("template")).get("metadata")).get("labels"))
+        is_job = self.object.ref.kind == "Job"
+        known = {"job-name": self.object.name if is_job else "", "task-spec": task.value.get("name")}
+        return {**labels, **UNKNOWN_LABELS, **{f"volcano.sh/{key}": value for key, value in known.items()}}
 
     @property
     def priority(self) -> str | None:
@@ -53,17 +90,89 @@ class Workload(NamedTuple):
             yield Task((*self.pointer, "tasks", index), task, pod)
 
 
+class Destination(NamedTuple):
+    """One place that says which queue jobs go to; the pointer leads to the whole spec where that is left unsaid."""
+
+    object: KubeObject
+    pointer: Pointer
+    queue: str
+
+
+def destinations(objects: Iterable[KubeObject]) -> Iterator[Destination]:
+    """Every place that sends jobs to a queue: jobs, PodGroups, and the annotation that pods of other controllers, or
+    whole Namespaces, carry."""
+    for declared in objects:
+        for workload in _job_specs(declared):
+            if workload.queue is not None:
+                yield _destination(declared, workload.pointer, workload.spec, workload.queue)
+        if (declared.ref.group, declared.ref.kind) == (SCHEDULING, "PodGroup"):
+            if (queue := _queue_of(declared.spec)) is not None:
+                yield _destination(declared, ("spec",), declared.spec, queue)
+        elif (pointer := _ANNOTATED.get((declared.ref.group, declared.ref.kind))) is not None:
+            queue = get(declared.value, (*pointer, QUEUE_NAME))
+            if isinstance(queue, str) and queue:
+                yield Destination(declared, (*pointer, QUEUE_NAME), queue)
+
+
+class Demand(NamedTuple):
+    """What goes to one queue: the resources that it requests, each with the place that says so."""
+
+    object: KubeObject
+    queue: str
+    requests: Mapping[str, Pointer]
+
+
+def demands(objects: Iterable[KubeObject]) -> Iterator[Demand]:
+    """The demands of jobs and PodGroups."""
+    for declared in objects:
+        for workload in _job_specs(declared):
+            if workload.queue is not None:
+                yield Demand(declared, workload.queue, dict(_requested(workload)))
+        is_group = (declared.ref.group, declared.ref.kind) == (SCHEDULING, "PodGroup")
+        if is_group and (queue := _queue_of(declared.spec)) is not None:
+            yield Demand(declared, queue, dict(_minimum(declared)))
+
+
+def _requested(workload: Workload) -> Iterator[tuple[str, Pointer]]:
+    """By the first task that requests it."""
+    seen: set[str] = set()
+    for task in workload.tasks():
+        found = {resource for resource, amount in task.requests.items() if amount > 0} - seen
+        seen |= found
+        yield from ((resource, task.pointer_of(resource)) for resource in found)
+
+
+def _minimum(group: KubeObject) -> Iterator[tuple[str, Pointer]]:
+    """minResources speaks as quotas do, where the job controller wrote it."""
+    for key, amount in parse_map(group.spec.get("minResources")).items():
+        if amount > 0 and key != "pods" and not key.startswith(("limits.", "count/")):
+            yield key.removeprefix("requests."), ("spec", "minResources", key)
+
+
+def _destination(declared: KubeObject, at: Pointer, spec: Mapping[str, Any], queue: str) -> Destination:
+    return Destination(declared, (*at, "queue") if spec.get("queue") else at, queue)
+
+
+def _queue_of(spec: Mapping[str, Any]) -> str | None:
+    queue = spec.get("queue") or DEFAULT
+    return queue if isinstance(queue, str) else None
+
+
 def workloads(objects: Iterable[KubeObject]) -> Iterator[Workload]:
     """The job specs in the objects, in their order."""
     for declared in objects:
-        group, kind = declared.ref.group, declared.ref.kind
-        if (group, kind) in ((_BATCH, "Job"), (_FLOW, "JobTemplate")):
-            yield Workload(declared, ("spec",), declared.spec)
-        elif (group, kind) == (_BATCH, "CronJob"):
-            template = mapping(declared.spec.get("jobTemplate"))
-            yield Workload(declared, ("spec", "jobTemplate", "spec"), mapping(template.get("spec")))
-        elif (group, kind) == (_FLOW, "JobFlow"):
-            yield from _patches(declared)
+        yield from _job_specs(declared)
+
+
+def _job_specs(declared: KubeObject) -> Iterator[Workload]:
+    group, kind = declared.ref.group, declared.ref.kind
+    if (group, kind) in ((_BATCH, "Job"), (_FLOW, "JobTemplate")):
+        yield Workload(declared, ("spec",), declared.spec)
+    elif (group, kind) == (_BATCH, "CronJob"):
+        template = mapping(declared.spec.get("jobTemplate"))
+        yield Workload(declared, ("spec", "jobTemplate", "spec"), mapping(template.get("spec")))
+    elif (group, kind) == (_FLOW, "JobFlow"):
+        yield from _patches(declared)
 
 
 def _patches(declared: KubeObject) -> Iterator[Workload]:

@@ -81,7 +81,8 @@ def job(metadata: Mapping[str, Any], spec: Mapping[str, Any], context: Context) 
         "spec": job_spec,
     }
     patch = spec.get("patch") or {}
-    return Manifest(merge(value, patch), {**_origins(tasks, spec), **dict(_patched(patch, ()))})
+    patched = _patched(patch, ()) if patch else ()
+    return Manifest(merge(value, patch), {**_origins(tasks, spec), **dict(patched)})
 
 
 def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,12 +103,11 @@ def _tasks(spec: Mapping[str, Any]) -> Iterator[_Task]:
     for name, role in roles.items():
         replicas = role["replicas"]
         minimum = role.get("minAvailable", replicas)
-        if splits and name == "worker":
+        if splits and name == "worker" and replicas > 1:
             yield _Task("master", "worker", 1, min(minimum, 1))
-            if replicas > 1:
-                yield _Task("worker", "worker", replicas - 1, max(minimum - 1, 0))
+            yield _Task("worker", "worker", replicas - 1, max(minimum - 1, 0))
         else:
-            yield _Task(name, name, replicas, minimum)
+            yield _Task("master" if splits and name == "worker" else name, name, replicas, minimum)
 
 
 def _network_topology(topology: Mapping[str, Any] | None, tiers: Mapping[str, int]) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from basalt.pointers import Pointer
 from basalt.quantities import as_written
 
 API_VERSION = "scheduling.volcano.sh/v1beta1"
+ROOT = "root"
 DEFAULT = "default"  # the queue that Volcano's webhook fills in
 _PLAIN_FIELDS = ("priority", "dequeueStrategy")
 
@@ -20,7 +21,7 @@ def queues(declared: Mapping[str, Mapping[str, Any]]) -> Iterator[Manifest]:
 
 def queue(name: str, declared: Mapping[str, Any], at: Pointer) -> Manifest:
     """The Queue, with what Volcano's webhook and controller would fill in: parent, weight and reclaimable."""
-    spec: dict[str, Any] = {"parent": declared.get("parent", "root")}
+    spec: dict[str, Any] = {} if name == ROOT else {"parent": declared.get("parent", ROOT)}
     for field in ("capability", "deserved"):
         if declared.get(field):
             spec[field] = as_written(declared[field])

@@ -1,11 +1,11 @@
 """A team's namespaces with their quota, defaults, Pod Security level, network policies and access."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from basalt.objects import MANAGED_BY, Manifest
 from basalt.pointers import Pointer
-from basalt.quantities import as_written, is_extended
+from basalt.quantities import as_written, is_extended, is_quota_key
 
 TEAM_LABEL = "basalt.dev/team"
 ROLE_PREFIX = "basalt-team-"
@@ -68,17 +68,19 @@ def _rule(group: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
 def team(name: str, spec: Mapping[str, Any]) -> Iterator[Manifest]:
     """Everything of a team but its queue."""
     groups = {level: list(spec.get("access", {}).get(level, ())) for level in LEVELS}
-    every = sorted({group for members in groups.values() for group in members})
-    if every:
-        yield _cluster_binding(name, every)
+    if any(groups.values()):
+        yield _cluster_binding(name, groups)
     for namespace, declared in spec.get("namespaces", {}).items():
         yield from _namespace(name, namespace, declared, groups)
 
 
-def _cluster_binding(team_name: str, groups: list[str]) -> Manifest:
+def _cluster_binding(team_name: str, groups: Mapping[str, list[str]]) -> Manifest:
+    """What everyone of the team may read of the cluster. A group with two levels is bound once."""
+    written = {group: ("spec", "access", level, index) for level in LEVELS for index, group in enumerate(groups[level])}
+    every = sorted(written)
     name = f"{ROLE_PREFIX}{team_name}-cluster-view"
-    value = _binding("ClusterRoleBinding", {"name": name, "labels": MANAGED_BY}, "cluster-view", groups)
-    return Manifest(value, {(): ("spec", "access")})
+    value = _binding("ClusterRoleBinding", {"name": name, "labels": MANAGED_BY}, "cluster-view", every)
+    return Manifest(value, {(): ("spec", "access"), **_subject_origins([written[group] for group in every])})
 
 
 def _namespace(
@@ -97,14 +99,15 @@ def _namespace(
             metadata = {"name": ROLE_PREFIX + level, "namespace": name, "labels": labels}
             value = _binding("RoleBinding", metadata, level, groups[level])
             access: Pointer = ("spec", "access", level)
-            yield Manifest(value, {(): access, **_subject_origins(groups[level], access)})
+            written = [(*access, index) for index in range(len(groups[level]))]
+            yield Manifest(value, {(): access, **_subject_origins(written)})
     if declared.get("network", "isolated") == "isolated":
         yield from _isolation(name, labels, (*at, "network"))
 
 
 def _limits(name: str, declared: Mapping[str, Any], labels: dict[str, str], at: Pointer) -> Iterator[Manifest]:
     if declared.get("quota"):
-        keys = {key: quota_key(key) for key in declared["quota"]}
+        keys = _quota_keys(declared["quota"])
         amounts = as_written(declared["quota"])
         value = {
             "apiVersion": "v1",
@@ -128,15 +131,23 @@ def _limits(name: str, declared: Mapping[str, Any], labels: dict[str, str], at: 
         yield Manifest(value, {(): origin, (*limits, "default"): origin, (*limits, "defaultRequest"): origin})
 
 
+def _quota_keys(resources: Iterable[str]) -> dict[str, str]:
+    """The legal key of each resource; where that is declared too, both stay, and quota-key-is-legal speaks of one."""
+    own = set(resources)
+    return {key: key if quota_key(key) in own else quota_key(key) for key in resources}
+
+
 def quota_key(resource: str) -> str:
-    """The key under which a ResourceQuota counts the resource: extended ones only with `requests.`."""
-    return (
-        f"requests.{resource}" if is_extended(resource) and not resource.startswith(("limits.", "count/")) else resource
-    )
+    """The key under which a ResourceQuota counts the resource: extended ones only with `requests.`. One that is wrong
+    altogether stays as it is."""
+    if is_quota_key(resource) or resource.startswith("limits.") or not is_extended(resource):
+        return resource
+    return f"requests.{resource}"
 
 
-def _subject_origins(groups: list[str], access: Pointer) -> dict[Pointer, Pointer]:
-    return {("subjects", index): (*access, index) for index in range(len(groups))}
+def _subject_origins(groups: Iterable[Pointer]) -> dict[Pointer, Pointer]:
+    """From each subject, and its name, to the place that names the group."""
+    return {("subjects", index, *part): group for index, group in enumerate(groups) for part in ((), ("name",))}
 
 
 def _binding(kind: str, metadata: Mapping[str, Any], role: str, groups: list[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from basalt import names
 from basalt.domains import Domain, Domains, Tier
 from basalt.loading.nodes import Node
 from basalt.objects import MANAGED_BY, Manifest
@@ -20,35 +21,33 @@ def hyper_nodes(
     members is `exact` (leaves name their nodes) or `label` (leaves select them by label, so that a node joins without
     a new compile); tier names exist since Volcano 1.14.
     """
-    leaves = domains.leaves()
-    children: dict[Domain, list[Domain]] = {}
-    every: list[Domain] = []
-    for domain, above in domains.parents().items():
-        every.append(domain)
-        if above:  # with several, domain-has-one-parent has spoken; the one with most nodes keeps the tree a tree
-            children.setdefault(max(above, key=lambda parent: (len(above[parent]), parent)), []).append(domain)
-    for domain in _in_order(every, domains):
+    named = dict(domains.hyper_nodes())
+    children = _children(domains)
+    made: dict[Domain, str] = {}
+    for domain, name in named.items():
         tier = domains.tiers[domain.tier]
+        below = sorted(made[child] for child in children.get(domain, ()) if child in made)
         if domain.tier == 0:
-            nodes = leaves[domain.key]
+            nodes = domains.nodes[domain]
             found = _node_members(nodes) if members == "exact" else [_label_member(tier, nodes, selector)]
         else:
-            found = _hyper_node_members(children.get(domain, ()), domains)
+            found = [_member("HyperNode", each) for each in below if names.subdomain_fault(each) is None]
         if found:
-            yield _hyper_node(tier, domain, found, with_tier_names=with_tier_names)
+            made[domain] = name
+            yield _hyper_node(tier, name, found, with_tier_names=with_tier_names)
 
 
-def _in_order(every: Iterable[Domain], domains: Domains) -> Iterator[Domain]:
-    """By tier and name; of domains that share a name only the first, as domain-name-is-unique speaks of the rest."""
-    named = sorted((domain.tier, domains.tiers[domain.tier].hyper_node(domain.key), domain.key) for domain in every)
-    seen: set[str] = set()
-    for tier, name, key in named:
-        if name not in seen:
-            seen.add(name)
-            yield Domain(tier, key)
+def _children(domains: Domains) -> dict[Domain, list[Domain]]:
+    """The domains directly under each domain. Where domain-has-one-parent has spoken, the parent with most nodes has
+    the child, which keeps the tree a tree."""
+    found: dict[Domain, list[Domain]] = {}
+    for domain, above in domains.parents().items():
+        if above:
+            found.setdefault(max(above, key=lambda parent: (len(above[parent]), parent)), []).append(domain)
+    return found
 
 
-def _hyper_node(tier: Tier, domain: Domain, members: list[dict[str, Any]], *, with_tier_names: bool) -> Manifest:
+def _hyper_node(tier: Tier, name: str, members: list[dict[str, Any]], *, with_tier_names: bool) -> Manifest:
     spec: dict[str, Any] = {"tier": tier.number}
     if with_tier_names:
         spec["tierName"] = tier.name
@@ -56,23 +55,19 @@ def _hyper_node(tier: Tier, domain: Domain, members: list[dict[str, Any]], *, wi
     value = {
         "apiVersion": API_VERSION,
         "kind": "HyperNode",
-        "metadata": {"name": tier.hyper_node(domain.key), "labels": MANAGED_BY},
+        "metadata": {"name": name, "labels": MANAGED_BY},
         "spec": spec,
     }
     return Manifest(value, {(): tier.pointer, ("spec", "tierName"): (*tier.pointer, "name")})
 
 
 def _node_members(nodes: Iterable[Node]) -> list[dict[str, Any]]:
-    return [
-        {"type": "Node", "selector": {"exactMatch": {"name": name}}}
-        for name in sorted(node.metadata.name for node in nodes)
-    ]
+    return [_member("Node", name) for name in sorted({node.metadata.name for node in nodes})]
 
 
-def _hyper_node_members(children: Iterable[Domain], domains: Domains) -> list[dict[str, Any]]:
-    """Members of type HyperNode: Volcano resolves only exactMatch there."""
-    found = sorted({domains.tiers[child.tier].hyper_node(child.key) for child in children})
-    return [{"type": "HyperNode", "selector": {"exactMatch": {"name": name}}} for name in found]
+def _member(kind: str, name: str) -> dict[str, Any]:
+    """By exactMatch: for members of type HyperNode Volcano resolves nothing else."""
+    return {"type": kind, "selector": {"exactMatch": {"name": name}}}
 
 
 def _label_member(tier: Tier, nodes: Iterable[Node], selector: Mapping[str, str]) -> dict[str, Any]:

@@ -181,6 +181,22 @@ def test_output_to_stdout_is_nothing_but_manifests(project: Path) -> None:
     assert not (project / "build").exists()
 
 
+def test_a_waived_secret_reaches_no_output(project: Path) -> None:
+    (project / "stacks" / "seed" / "secret.yaml").write_text(
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: vision-train\n"
+        '  annotations: {basalt.dev/waive: "secret-is-not-literal: a test value"}\nstringData: {key: xyzzy-1234}\n'
+    )
+
+    written = basalt("compile", "seed", cwd=project)
+    streamed = basalt("compile", "seed", "-o", "-", cwd=project)
+
+    assert (written.returncode, streamed.returncode) == (0, 0)
+    assert "not written, because it holds secret values: Secret/vision-train/s" in written.stdout
+    everything = [written.stdout, streamed.stdout, streamed.stderr]
+    everything += [path.read_text() for path in (project / "build").rglob("*") if path.is_file()]
+    assert [text for text in everything if "xyzzy" in text] == []
+
+
 def test_output_can_be_checked_again(project: Path) -> None:
     basalt("compile", "seed", cwd=project)
 

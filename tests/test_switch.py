@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,7 +114,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(switch.shutil, "rmtree", lambda *_, **__: None)  # a killed process tidies nothing
+        patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a killed process tidies nothing
         patch.setattr(switch, "_switch", killed)
         with pytest.raises(Killed):
             switch.replace(tmp_path / "out", _files("one", "x.yaml"))

@@ -5,6 +5,7 @@ One of the few places that touch the file system.
 
 import codecs
 import contextlib
+import errno
 import json
 import mmap
 import os
@@ -16,16 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from basalt.findings import Ref, Source
-from basalt.loading import json_text, nodes, yaml_text
+from basalt.loading import inventories, json_text, nodes, yaml_text
+from basalt.loading.inventories import Data, Places, nearest
 from basalt.loading.limits import INVENTORY_BYTES, YAML_BYTES, Fault
-from basalt.loading.yaml_text import Ambiguous, Mark, Parsed
+from basalt.loading.marks import Mark
+from basalt.loading.yaml_text import Ambiguous, Parsed
 from basalt.pointers import Pointer
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STAMP = "basalt.json"  # the file by which a folder is known to be the compiler's own output
-_STRICT_JSON_BYTES = 16 * 1024**2  # above this an inventory's keys are not checked for repetition
 _MAPPED_BYTES = 1024**2
-_CHUNK = 1 << 24
+_NOTHING_THERE = (errno.ENOENT, errno.ELOOP, errno.ENXIO)  # a link to nothing or to itself, a socket
 
 
 class Misuse(Exception):
@@ -35,11 +37,12 @@ class Misuse(Exception):
 class SourceFile:
     """One input file: its bytes, its parsed documents, and the position of any value in them."""
 
-    def __init__(self, path: Path, name: str, data: "bytes | mmap.mmap") -> None:
+    def __init__(self, path: Path, name: str, data: Data) -> None:
         self.path = path
         self.name = name
         self.data = data
         self.inventory: tuple[nodes.Node, ...] | None = None
+        self._line_start = (1, 0)
 
     @property
     def ref(self) -> Ref | None:
@@ -54,13 +57,21 @@ class SourceFile:
         return self.path.suffix == ".json"
 
     @cached_property
+    def holds_json(self) -> bool:
+        """Whether the text is JSON, whatever the file is called: kubectl, too, tries that first."""
+        if self.is_json or not self.text.lstrip().startswith("{"):
+            return self.is_json
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(self.text) is not None
+        return False
+
+    @cached_property
     def text(self) -> str:
         return bytes(self.data).decode("utf-8-sig")
 
     def parse(self, *, with_positions: bool = False) -> Iterator[Parsed]:
-        if self.is_json:
-            return iter((json_text.document(self.text, with_positions=with_positions),))
-        return yaml_text.documents(self.text, with_positions=with_positions)
+        documents = json_text.documents if self.holds_json else yaml_text.documents
+        return documents(self.text, with_positions=with_positions)
 
     @cached_property
     def _positions(self) -> list[dict[Pointer, Mark]]:
@@ -72,56 +83,28 @@ class SourceFile:
     def position(self, index: int, pointer: Pointer) -> Source:
         """Where the value at the pointer of the index-th document stands, else the nearest value around it."""
         if self.inventory is not None:
-            return self._inventory_position(pointer)
+            return self.source(self._places.mark(pointer))
         marks = self._positions[index] if index < len(self._positions) else {}
-        return self.source(_nearest(marks, pointer))
+        return self.source(nearest(marks, pointer))
+
+    @cached_property
+    def _places(self) -> Places:
+        return Places(self.data)
 
     def source(self, mark: Mark) -> Source:
         return Source(self.name, mark.line, mark.column)
 
     def line(self, number: int) -> str:
         """The number-th line (from 1), without its end; empty where there is none."""
-        start = 0
-        for _ in range(number - 1):
+        at, start = self._line_start if self._line_start[0] <= number else (1, 0)
+        for _ in range(number - at):
             start = self.data.find(b"\n", start) + 1
             if start == 0:
                 return ""
+        self._line_start = (number, start)  # findings come in file order: the next line is looked for from here
         end = self.data.find(b"\n", start)
-        raw = self.data[start : end if end >= 0 else len(self.data)]
-        return raw[:2000].decode("utf-8", errors="replace").rstrip("\r")
-
-    @cached_property
-    def _item_offsets(self) -> list[int]:
-        """Where each item of a JSON inventory begins: items follow one another, so each is found at once."""
-        offsets, offset = [], 0
-        for item in nodes.raw_items(memoryview(self.data)):
-            offset = self.data.find(bytes(item), offset)
-            offsets.append(offset)
-            offset += len(bytes(item))
-        return offsets
-
-    def _inventory_position(self, pointer: Pointer) -> Source:
-        if len(pointer) < 2 or not isinstance(pointer[1], int):
-            return self.source(Mark(1, 1))
-        start = self._item_offsets[pointer[1]]
-        item = nodes.raw_items(memoryview(self.data))[pointer[1]]
-        marks = json_text.document(bytes(item).decode(), with_positions=True).positions or {}
-        mark = _nearest(marks, pointer[2:])
-        line_start = self.data.rfind(b"\n", 0, start)
-        lines_before = _count_lines(self.data, start)
-        column = mark.column + (start - line_start - 1 if mark.line == 1 else 0)
-        return self.source(Mark(lines_before + mark.line, column))
-
-
-def _count_lines(data: "bytes | mmap.mmap", end: int) -> int:
-    return sum(data[at : min(at + _CHUNK, end)].count(b"\n") for at in range(0, end, _CHUNK))
-
-
-def _nearest(marks: dict[Pointer, Mark], pointer: Pointer) -> Mark:
-    for length in range(len(pointer), -1, -1):
-        if pointer[:length] in marks:
-            return marks[pointer[:length]]
-    return Mark(1, 1)
+        raw = self.data[start : min(start + 2000, end if end >= 0 else len(self.data))]
+        return raw.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode("utf-8", errors="replace").rstrip("\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +117,13 @@ class TextFault:
 
 @dataclass(frozen=True, slots=True)
 class TextDocument:
-    """One document of a file, as parsed."""
+    """One document of a file, as parsed. faults are those that it can be read in spite of."""
 
     file: SourceFile
     index: int
     value: Any
     ambiguous: tuple[Ambiguous, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(slots=True)
@@ -150,12 +134,6 @@ class Reading:
     documents: list[TextDocument] = field(default_factory=list)
     faults: list[TextFault] = field(default_factory=list)
     unchecked: list[SourceFile] = field(default_factory=list)  # inventories too large to look for repeated keys
-
-
-def read(root: Path, reading: Reading) -> None:
-    """Adds everything under the folder (or the one file) to the reading, in the order of the paths."""
-    for path in discover(root):
-        _read_file(path, reading)
 
 
 def discover(root: Path) -> list[Path]:
@@ -177,61 +155,82 @@ def discover(root: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(root).parts)
 
 
-def _read_file(path: Path, reading: Reading) -> None:
-    file = SourceFile(path, os.path.relpath(path), b"")
+def read(path: Path, reading: Reading) -> None:
+    """Adds one file to the reading."""
+    name = os.fsencode(os.path.relpath(path)).decode("utf-8", "replace")  # a name need not be UTF-8; a report must
+    file = SourceFile(path, name, b"")
+    reading.files.append(file)
     try:
         file.data = _load(file)
-        reading.files.append(file)
         _parse_file(file, reading)
     except Fault as fault:
-        if file not in reading.files:
-            reading.files.append(file)
         reading.faults.append(TextFault(file, fault))
     except OSError as error:
         raise Misuse(f"cannot read {file.name}: {error.strerror}") from None
 
 
-def _load(file: SourceFile) -> "bytes | mmap.mmap":
+def _load(file: SourceFile) -> Data:
     """The file's bytes; large ones are mapped, not copied. Opened once, so a swap after the check has no effect."""
-    descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO must not block
+    try:
+        descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO must not block
+    except OSError as error:
+        if error.errno not in _NOTHING_THERE:
+            raise
+        raise Fault("document-parses", Mark(1, 1), f"no file: {(error.strerror or '').lower()}", _PLAIN_FILE) from None
     with os.fdopen(descriptor, "rb") as handle:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise Fault("document-parses", Mark(1, 1), "not a regular file", "put a plain file here")
+            raise Fault("document-parses", Mark(1, 1), "not a regular file", _PLAIN_FILE)
         limit = INVENTORY_BYTES if file.is_json else YAML_BYTES
         if status.st_size > limit:
-            message = f"{status.st_size / 1024**2:,.0f} MiB, {limit // 1024**2:,} MiB are read"
-            raise Fault("input-within-limits", Mark(1, 1), message, "split the file; write a large inventory as JSON")
+            raise _too_large(status.st_size, limit)
         if status.st_size >= _MAPPED_BYTES and file.is_json:
             return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-        return handle.read(limit)
+        data = handle.read(limit + 1)
+        if len(data) > limit:  # it grew
+            raise _too_large(len(data), limit)
+        return data
+
+
+_PLAIN_FILE = "put a plain file here, or take this out of the folder"
+
+
+def _too_large(size: int, limit: int) -> Fault:
+    message = f"{size:,} bytes, {limit:,} ({limit // 1024**2:,} MiB) are read"
+    return Fault("input-within-limits", Mark(1, 1), message, "split the file; write a large inventory as JSON")
 
 
 def _parse_file(file: SourceFile, reading: Reading) -> None:
-    file.inventory = _inventory(file, reading)
+    file.inventory = inventories.read(file.data) if file.is_json else None
     if file.inventory is not None:
+        if len(file.data) > inventories.STRICT_BYTES:
+            reading.unchecked.append(file)
         return
     _check_encoding(file)
     if file.is_json and len(file.data) > YAML_BYTES:
-        message = f"{len(file.data) / 1024**2:,.0f} MiB of JSON that is not a node inventory"
+        message = f"{len(file.data):,} bytes of JSON that is no node inventory, {YAML_BYTES:,} are read"
         raise Fault("input-within-limits", Mark(1, 1), message, "split the file")
-    ambiguous_at: list[int] = []
-    for index, parsed in enumerate(file.parse()):
-        reading.documents.append(TextDocument(file, index, parsed.value))
-        if parsed.faults or parsed.ambiguous:
-            ambiguous_at.append(len(reading.documents) - 1)
-    if ambiguous_at:
-        _add_notes(file, reading, ambiguous_at)
+    noted: list[int] = []
+    try:
+        for index, parsed in enumerate(file.parse()):
+            reading.documents.append(TextDocument(file, index, parsed.value))
+            if parsed.faults or parsed.ambiguous:
+                noted.append(len(reading.documents) - 1)
+    finally:  # what stands before a fault is told, too
+        if noted:
+            _add_notes(file, reading, noted)
 
 
 def _add_notes(file: SourceFile, reading: Reading, places: list[int]) -> None:
     """Reads the file again with positions, for the faults and ambiguous scalars that the first pass saw."""
-    again = list(file.parse(with_positions=True))
+    again: list[Parsed] = []
+    with contextlib.suppress(Fault):  # the first pass has it
+        again.extend(file.parse(with_positions=True))
     for place in places:
         document = reading.documents[place]
         parsed = again[document.index]
-        reading.documents[place] = TextDocument(file, document.index, document.value, parsed.ambiguous)
-        reading.faults.extend(TextFault(file, fault) for fault in parsed.faults)
+        noted = TextDocument(file, document.index, document.value, parsed.ambiguous, parsed.faults)
+        reading.documents[place] = noted
 
 
 def _check_encoding(file: SourceFile) -> None:
@@ -241,45 +240,6 @@ def _check_encoding(file: SourceFile) -> None:
         before = bytes(file.data[: error.start])
         line_start = before.rfind(b"\n") + 1
         mark = Mark(before.count(b"\n") + 1, len(before[line_start:].decode("utf-8", "replace")) + 1)
-        message = f"not UTF-8: byte 0x{file.data[error.start]:02x} ({error.reason})"
+        is_utf16 = bytes(file.data[:2]) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        message = "UTF-16, not UTF-8" if is_utf16 else f"not UTF-8: byte 0x{file.data[error.start]:02x}"
         raise Fault("document-parses", mark, message, "save the file as UTF-8") from None
-
-
-def _is_utf8(data: "bytes | mmap.mmap") -> bool:
-    """Whether the bytes are UTF-8; decoding field by field does not look at the fields it skips."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for at in range(0, len(data), _CHUNK):
-            chunk = data[at : at + _CHUNK]
-            if not chunk.isascii() or decoder.getstate() != (b"", 0):
-                decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _inventory(file: SourceFile, reading: Reading) -> "tuple[nodes.Node, ...] | None":
-    """The nodes of a sound JSON inventory; None sends the file to the careful reader."""
-    inventory = nodes.decode(memoryview(file.data)) if file.is_json else None
-    return inventory if inventory is not None and _is_utf8(file.data) and _keys_unique(file, reading) else None
-
-
-def _keys_unique(file: SourceFile, reading: Reading) -> bool:
-    """Whether a JSON inventory repeats no key; one too large to look at is noted, and taken."""
-    if len(file.data) > _STRICT_JSON_BYTES:
-        reading.unchecked.append(file)
-        return True
-    repeated = False
-
-    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal repeated
-        found = dict(pairs)
-        repeated = repeated or len(found) != len(pairs)
-        return found
-
-    try:
-        json.loads(bytes(file.data), object_pairs_hook=note)
-    except (ValueError, RecursionError):
-        return False
-    return not repeated

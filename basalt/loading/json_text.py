@@ -1,14 +1,17 @@
-"""JSON text to a value, and to the position of each value. Iterative, so that no depth of nesting overflows; each
-key that repeats is reported with both of its lines.
+"""JSON text to values, and to the position of each value. Iterative, so that no depth of nesting overflows; each key
+that repeats is reported.
 """
 
 import json
+import math
 import re
-from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
-from basalt.loading.limits import DEPTH, Fault
-from basalt.loading.yaml_text import Mark, Parsed
+from basalt.loading.limits import DEPTH, ONE_KEY, Fault
+from basalt.loading.marks import Lines, Mark
+from basalt.loading.yaml_text import Parsed
 from basalt.pointers import Pointer
 
 _TOKEN = re.compile(
@@ -22,11 +25,35 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _WORDS = {"true": True, "false": False, "null": None}
+_BLANK = re.compile(r"[ \t\n\r]*")
+_WORD = re.compile(r"[A-Za-z_][\w.-]{0,30}")
 
 
-def document(text: str, *, with_positions: bool = False) -> Parsed:
-    """The one document of the text; raises Fault where the text is not JSON or nested too deep."""
-    return _Reader(text, with_positions).read()
+def documents(text: str, *, with_positions: bool = False) -> Iterator[Parsed]:
+    """Each document of the text that has content, one after the other; raises Fault where the text is not JSON or
+    nested too deep."""
+    reader = _Reader(text, with_positions)
+    while (parsed := reader.read()) is not None:
+        if parsed.value is not None:
+            yield parsed
+
+
+def _fault_at(text: str, offset: int) -> tuple[str, str]:
+    """Why the text is not JSON from the offset on, and the way out."""
+    first = text[offset : offset + 1]
+    if not first:
+        return "not JSON: the text ends before the document does", ""
+    if first == '"':
+        return "not JSON: this text does not end, or holds a line break, a control character or an unknown escape", ""
+    if first == "'":
+        return "not JSON: texts stand in double quotes", ""
+    if first in "/#":
+        return "not JSON: there are no comments", "take it out, or write YAML in a .yaml file"
+    if first in "+-.0123456789":
+        return "not JSON: no number of JSON, or one of more than 400 digits", ""
+    if word := _WORD.match(text, offset):
+        return f"not JSON: {word[0]} is no value of JSON", "put it in double quotes, or write YAML in a .yaml file"
+    return f"not JSON: {first} begins no value", ""
 
 
 class _Reader:
@@ -35,38 +62,40 @@ class _Reader:
         self.offset = 0
         self.token_at = 0
         self.faults: list[Fault] = []
-        self.positions: dict[Pointer, Mark] | None = {} if with_positions else None
-        self.newlines: list[int] | None = None
+        self.with_positions = with_positions
+        self.positions: dict[Pointer, Mark] | None = None
 
-    def read(self) -> Parsed:
+    def read(self) -> Parsed | None:
+        """The next document; None at the end of the text."""
         kind, token = self._next()
         if kind == "end":
-            return Parsed(None, Mark(1, 1), None, (), ())
+            return None
+        self.faults, self.positions = [], {} if self.with_positions else None
         start = self.mark(self.token_at)
         value = self._value(kind, token)
-        if self._next()[0] != "end":
-            raise Fault("document-parses", self.mark(self.token_at), "not JSON: something follows the document")
         return Parsed(value, start, self.positions, tuple(self.faults), ())
 
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines(self.text)
+
     def mark(self, offset: int) -> Mark:
-        if self.newlines is None:
-            self.newlines = [-1, *(found.start() for found in re.finditer("\n", self.text))]
-        line = bisect_right(self.newlines, offset - 1)
-        return Mark(line, offset - self.newlines[line - 1])
+        return self.lines.mark(offset)
 
     def _next(self) -> tuple[str, str]:
         matched = _TOKEN.match(self.text, self.offset)
         if matched is None:
-            blank = re.compile(r"[ \t\n\r]*").match(self.text, self.offset)
-            raise Fault("document-parses", self.mark(blank.end() if blank else self.offset), "not JSON")
+            blank = _BLANK.match(self.text, self.offset)
+            offset = blank.end() if blank else self.offset
+            raise Fault("document-parses", self.mark(offset), *_fault_at(self.text, offset))
         kind = matched.lastgroup or ""
         self.offset = matched.end()
         self.token_at = matched.start(kind)
         return kind, matched.group(kind)
 
     def _expect(self, wanted: str) -> str:
-        _, token = self._next()
-        if token not in wanted or not token:
+        kind, token = self._next()
+        if kind != "mark" or token not in wanted:
             choice = " or ".join(wanted)
             raise Fault("document-parses", self.mark(self.token_at), f"not JSON: {choice} is expected here")
         return token
@@ -112,7 +141,7 @@ class _Reader:
         if kind == "string":
             return self._text(token)
         if kind == "number":
-            return float(token) if any(letter in token for letter in ".eE") else int(token)
+            return self._number(token)
         if kind == "word":
             return _WORDS[token]
         if token == "{":
@@ -120,6 +149,13 @@ class _Reader:
         if token == "[":
             return []
         raise Fault("document-parses", self.mark(self.token_at), "not JSON: a value is expected here")
+
+    def _number(self, token: str) -> int | float:
+        if not any(letter in token for letter in ".eE"):
+            return int(token)
+        if not math.isfinite(number := float(token)):
+            raise Fault("document-parses", self.mark(self.token_at), f"{token} is beyond every number that JSON holds")
+        return number
 
     def _text(self, token: str) -> str:
         text: str = json.loads(token)
@@ -144,15 +180,17 @@ class _Reader:
             return None
         return self._member(container, pointer, *self._next())
 
+    def _repeated(self, pointer: Pointer) -> Fault:
+        first = (self.positions or {}).get(pointer, Mark(1, 1)).line
+        message = f"the key {pointer[-1]} stands here and on line {first}"
+        return Fault("keys-are-unique", self.mark(self.token_at), message, ONE_KEY, pointer)
+
     def _member(self, container: Any, pointer: Pointer, kind: str, token: str) -> tuple[str, str, str]:
         if kind != "string":
             raise Fault("document-parses", self.mark(self.token_at), "not JSON: a key in quotes is expected here")
         key = self._text(token)
         if key in container:
-            message = f"the key {key} stands here again; readers keep one of the two, and not the same"
-            self.faults.append(
-                Fault("keys-are-unique", self.mark(self.token_at), message, "keep one of them", (*pointer, key))
-            )
+            self.faults.append(self._repeated((*pointer, key)))
         if self.positions is not None:
             self.positions[(*pointer, key)] = self.mark(self.token_at)
         self._expect(":")

@@ -4,7 +4,6 @@ A real node is about 9 kB of JSON, most of it images and addresses; decoding onl
 of what parsing all of it does.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -79,7 +78,7 @@ def decode(data: bytes | memoryview) -> tuple[Node, ...] | None:
     careful reader then finds)."""
     try:
         listing = msgspec.json.decode(data, type=Listing)
-    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     nodes = listing.items
     return nodes if is_list(listing.apiVersion, listing.kind) and all(map(_is_node, nodes)) else None
@@ -96,13 +95,9 @@ def _is_node(node: Node) -> bool:
 def from_value(value: Any) -> Node | str:
     """The node that a parsed document stands for, or why it is none: "Expected `str`, got `int` - at `$.spec`"."""
     try:
-        return msgspec.convert(value, Node)
+        return msgspec.convert({key: part for key, part in value.items() if part is not None}, Node)
     except msgspec.ValidationError as error:
         return str(error)
-
-
-def names(nodes: Sequence[Node]) -> list[str]:
-    return [node.metadata.name for node in nodes]
 
 
 class _RawListing(msgspec.Struct):

@@ -2,24 +2,26 @@
 nesting reaches a recursive parser; hostile input ends in a Fault.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import yaml
 
-from basalt.loading import scalars
-from basalt.loading.limits import ALIAS_NODES, DEPTH, Fault
+from basalt.loading import marks, scalars, yaml_faults
+from basalt.loading.limits import ALIAS_NODES, DEPTH, ONE_KEY, Fault
+from basalt.loading.marks import Mark
 from basalt.pointers import Pointer
 
-_CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
-_STRING_TAG = "tag:yaml.org,2002:str"
-
-
-class Mark(NamedTuple):
-    """Where something stands in a text; both count from 1."""
-
-    line: int
-    column: int
+_TAG = "tag:yaml.org,2002:"
+_TEXT_TAGS = ("!", f"{_TAG}str")
+_SCALAR_TAGS: dict[str, Callable[[str], Any]] = {
+    f"{_TAG}int": scalars.as_integer,
+    f"{_TAG}float": scalars.as_float,
+    f"{_TAG}bool": scalars.as_boolean,
+    f"{_TAG}null": scalars.as_null,
+}
+_KEYS_ARE_TEXTS = "keys are texts; {{ }} is a template's, to be rendered first (helm template)"
+_CONTAINER_TAGS: dict[type, tuple[str | None, ...]] = {dict: (None, "!", f"{_TAG}map"), list: (None, "!", f"{_TAG}seq")}
 
 
 class Ambiguous(NamedTuple):
@@ -44,33 +46,27 @@ class Parsed(NamedTuple):
 def documents(text: str, *, with_positions: bool = False) -> Iterator[Parsed]:
     """Each document of the text that has content; raises Fault where the text is not YAML or beyond a limit."""
     loader = yaml.CSafeLoader(text)  # libyaml's events; nothing of PyYAML's constructors is used
+    mark = marks.of_yaml(text)
     try:
         while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent):
-                parsed = _Builder(loader, with_positions).document()
+                parsed = _Builder(loader, mark, with_positions).document()
                 if parsed.value is not None:
                     yield parsed
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = Mark(mark.line + 1, mark.column + 1) if mark else Mark(1, 1)
-        raise Fault("document-parses", where, f"not YAML: {error.problem or error.context}") from None
+        raise yaml_faults.of_marked(error, text, mark) from None
     except yaml.reader.ReaderError as error:
-        raise Fault("document-parses", _mark_of_offset(text, error.position), f"not YAML: {error.reason}") from None
+        raise yaml_faults.of_character(error, text) from None
     except (ValueError, UnicodeError, yaml.YAMLError) as error:
         raise Fault("document-parses", Mark(1, 1), f"not YAML: {error}") from None
     finally:
         loader.dispose()
 
 
-def _mark_of_offset(text: str, offset: int) -> Mark:
-    before = text[:offset]
-    return Mark(before.count("\n") + 1, offset - before.rfind("\n"))
-
-
 class _Frame:
     """A mapping or sequence that is still open."""
 
-    __slots__ = ("anchor", "container", "counted", "has_key", "key", "key_marks", "merges")
+    __slots__ = ("anchor", "container", "counted", "has_key", "is_merge", "key", "key_mark", "key_marks", "merges")
 
     def __init__(self, container: Any, anchor: str | None, counted: int) -> None:
         self.container = container
@@ -78,15 +74,18 @@ class _Frame:
         self.counted = counted  # nodes before this one, aliases expanded
         self.key: str = ""
         self.has_key = False
-        self.key_marks: dict[str, Mark] = {}
+        self.is_merge = False  # the key is YAML's << and not a text that reads so
+        self.key_mark = Mark(1, 1)
+        self.key_marks: dict[str, Mark] = {}  # where each key stands first
         self.merges: list[Any] = []
 
 
 class _Builder:
     """Builds one document from the events up to its end."""
 
-    def __init__(self, loader: Any, with_positions: bool) -> None:
+    def __init__(self, loader: Any, mark: Callable[[Any], Mark], with_positions: bool) -> None:
         self.loader = loader
+        self.mark_of = mark
         self.stack: list[_Frame] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.open_anchors: set[str] = set()
@@ -115,40 +114,51 @@ class _Builder:
         return Parsed(self.value, start, self.positions, tuple(self.faults), tuple(self.ambiguous))
 
     def _scalar(self, event: Any) -> None:
-        tag = event.tag
-        if tag is not None and tag not in _CORE_TAGS and tag != "!":
-            self._refuse_tag(event)
-        text = event.value
         frame = self.stack[-1] if self.stack else None
+        tag = event.tag
+        if tag is not None and tag not in _TEXT_TAGS and tag not in _SCALAR_TAGS:
+            self._refuse_tag(event)
         if frame is not None and not frame.has_key and type(frame.container) is dict:
-            self._key(frame, event, text)
+            self._key(frame, event, event.value)
             return
-        value: Any = text
-        if not event.style and tag not in (_STRING_TAG, "!"):
-            value, differs = scalars.resolve(text)
-            if differs:
-                self.ambiguous.append(Ambiguous(_mark(event), text, self._here(), is_key=False))
+        value: Any = event.value
+        if tag is None:
+            if not event.style:
+                value, differs = scalars.resolve(value)
+                if differs:
+                    self.ambiguous.append(Ambiguous(self._mark(event), value, self._here(), is_key=False))
+        elif tag in _SCALAR_TAGS:
+            value = self._tagged(event)
         self.counted += 1
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, 1)
         self._put(value, event)
 
+    def _tagged(self, event: Any) -> Any:
+        """The value of a scalar whose type is written before it: !!int 010."""
+        value = _SCALAR_TAGS[event.tag](event.value)
+        if value is None and not event.tag.endswith("null"):
+            message = f"the tag !!{event.tag.removeprefix(_TAG)} stands before a text that is none"
+            raise Fault("document-parses", self._mark(event), message, "take the tag out")
+        return value
+
     def _key(self, frame: _Frame, event: Any, text: str) -> None:
-        if not event.style:
-            if text in frame.key_marks and text != "<<":
-                self._repeated(frame, event, text)
-            elif scalars.resolve(text)[1] and text != "=":
-                self.ambiguous.append(Ambiguous(_mark(event), text, self._here(text), is_key=True))
-        elif text in frame.key_marks:
+        if text in frame.key_marks:
             self._repeated(frame, event, text)
+        elif not event.style and text != "=" and scalars.resolve(text)[1]:
+            self.ambiguous.append(Ambiguous(self._mark(event), text, self._here(text), is_key=True))
+        if event.anchor is not None:
+            self.anchors[event.anchor] = (text, 1)
         frame.key = text
         frame.has_key = True
-        frame.key_marks.setdefault(text, _mark(event))
+        frame.is_merge = text == "<<" and not event.style
+        frame.key_mark = mark = self.mark_of(event.start_mark)
+        frame.key_marks.setdefault(text, mark)
 
     def _repeated(self, frame: _Frame, event: Any, text: str) -> None:
         first = frame.key_marks[text]
-        message = f"the key {text} stands here and on line {first.line}; readers keep one of the two, and not the same"
-        self.faults.append(Fault("keys-are-unique", _mark(event), message, "keep one of them", self._here(text)))
+        message = f"the key {text} stands here and on line {first.line}"
+        self.faults.append(Fault("keys-are-unique", self._mark(event), message, ONE_KEY, self._here(text)))
 
     def _here(self, key: str | None = None) -> Pointer:
         """The pointer of the value that comes next; empty unless positions are kept."""
@@ -165,12 +175,13 @@ class _Builder:
         self._open(event, [])
 
     def _open(self, event: Any, container: Any) -> None:
-        if event.tag is not None and event.tag not in _CORE_TAGS and event.tag != "!":
+        if event.tag not in _CONTAINER_TAGS[type(container)]:
             self._refuse_tag(event)
         if self.stack and type(self.stack[-1].container) is dict and not self.stack[-1].has_key:
-            raise Fault("document-parses", _mark(event), "a key that is itself a map or a list", "keys are texts")
+            raise Fault("document-parses", self._mark(event), "a key that is itself a map or a list", _KEYS_ARE_TEXTS)
         if len(self.stack) >= DEPTH:
-            raise Fault("input-within-limits", _mark(event), f"nested deeper than {DEPTH} levels", "flatten the text")
+            message = f"nested deeper than {DEPTH} levels"
+            raise Fault("input-within-limits", self._mark(event), message, "flatten the text")
         self.counted += 1
         self._put(container, event)
         frame = _Frame(container, event.anchor, self.counted)
@@ -192,24 +203,24 @@ class _Builder:
 
     def _alias(self, event: Any) -> None:
         if event.anchor in self.open_anchors:
-            raise Fault("document-parses", _mark(event), f"the alias *{event.anchor} contains itself")
+            raise Fault("document-parses", self._mark(event), f"the alias *{event.anchor} contains itself")
         if event.anchor not in self.anchors:
-            raise Fault("document-parses", _mark(event), f"no anchor &{event.anchor} stands before this alias")
+            raise Fault("document-parses", self._mark(event), f"no anchor &{event.anchor} stands before this alias")
         value, size = self.anchors[event.anchor]
         self.counted += size
         self.aliased += size
         if self.aliased > ALIAS_NODES:
             message = f"aliases expand to more than {ALIAS_NODES:,} nodes"
-            raise Fault("input-within-limits", _mark(event), message, "write the repeated part once, in `extends`")
+            raise Fault("input-within-limits", self._mark(event), message, "write the repeated part once, in `extends`")
         if self.stack and type(self.stack[-1].container) is dict and not self.stack[-1].has_key:
-            raise Fault("document-parses", _mark(event), "an alias as a key", "write the key out")
+            raise Fault("document-parses", self._mark(event), "an alias as a key", "write the key out")
         self._put(value, event)
 
     def _put(self, value: Any, event: Any) -> None:
         """Adds a value to the innermost open container, or makes it the document."""
         if not self.stack:
             self.value = value
-            self.start = _mark(event)
+            self.start = self._mark(event)
             if self.positions is not None:
                 self.positions[()] = self.start
             return
@@ -220,17 +231,17 @@ class _Builder:
             frame.container.append(value)
             if self.positions is not None:
                 self.pointer[-1] = len(frame.container) - 1
-                self.positions[tuple(self.pointer)] = _mark(event)
+                self.positions[tuple(self.pointer)] = self._mark(event)
 
     def _put_under_key(self, frame: _Frame, value: Any) -> None:
         frame.has_key = False
-        if frame.key == "<<":
+        if frame.is_merge:
             frame.merges.append(value)
             return
         frame.container[frame.key] = value
         if self.positions is not None:
             self.pointer[-1] = frame.key
-            self.positions[tuple(self.pointer)] = frame.key_marks[frame.key]
+            self.positions[tuple(self.pointer)] = frame.key_mark
 
     def _merge(self, frame: _Frame) -> None:
         """YAML's merge key: what the map says itself wins, then the first of the merged maps."""
@@ -242,11 +253,9 @@ class _Builder:
                     frame.container.setdefault(key, value)
 
     def _refuse_tag(self, event: Any) -> None:
-        shown = event.tag.replace("tag:yaml.org,2002:", "!!")
+        shown = event.tag.replace(_TAG, "!!")
         message = f"the tag {shown} asks the reader to build an object"
-        raise Fault("document-parses", _mark(event), message, "write plain maps, lists and scalars")
+        raise Fault("document-parses", self._mark(event), message, "write plain maps, lists and scalars")
 
-
-def _mark(event: Any) -> Mark:
-    mark = event.start_mark
-    return Mark(mark.line + 1, mark.column + 1)
+    def _mark(self, event: Any) -> Mark:
+        return self.mark_of(event.start_mark)

@@ -65,9 +65,16 @@ class Output(NamedTuple):
     content: bytes
 
 
+def is_withheld(declared: KubeObject) -> bool:
+    """Whether the object is a Secret with values: they reach no output, even where the finding about it is waived."""
+    ref = declared.ref
+    return (ref.group, ref.kind) == ("", "Secret") and any(declared.value.get(key) for key in ("data", "stringData"))
+
+
 def in_apply_order(objects: Iterable[KubeObject]) -> list[KubeObject]:
-    """The objects in the order in which they can be applied; total, so that no input order shows."""
-    everything = list(objects)
+    """The objects in the order in which they can be applied, Secrets with values left out. The order is total, so that
+    no order of the input shows."""
+    everything = [each for each in objects if not is_withheld(each)]
     depths = _queue_depths(everything)
 
     def key(declared: KubeObject) -> tuple[Any, ...]:

@@ -1,138 +1,119 @@
 """The family Input: the texts and documents themselves."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
-from basalt import guardrail_schemas, names
-from basalt.documents import Declaration, Document
+from basalt import embedding, guardrail_schemas, names, sensitive
+from basalt.documents import KINDS, Declaration
+from basalt.expanding import item_at
 from basalt.findings import Place, Problem, Severity
 from basalt.index import Index
 from basalt.loading import scalars
-from basalt.objects import KubeObject, mapping
-from basalt.pointers import Pointer
+from basalt.objects import KubeObject, mapping, strings
+from basalt.pointers import Pointer, get
 from basalt.rules.rule import Rule, noted
+from basalt.schemas import show
 
-_SECRET_KEY = re.compile(
-    r"(.*[-_.a-z])?(passw(or)?d|passphrase|token|private[-_]?key|client[-_]?secret|api[-_]?key|secret[-_]?key"
-    r"|access[-_]?key|secret[-_]?access[-_]?key|bind[-_]?pw)",
-    re.IGNORECASE,
-)
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_REFERENCE = re.compile(r"\$[({A-Za-z_].*|/.*|\*+|<.*>|\{\{.*|(true|false|none|null)", re.IGNORECASE | re.DOTALL)
-_KNOWN_SECRET = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(ghp|gho|ghs|ghr)_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{40,}"
-    r"|\bhf_[A-Za-z0-9]{30,}\b|\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bglpat-[A-Za-z0-9_-]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}"
-)
-_NOT_DATA = ("kubernetes.io/service-account-token",)  # filled in by the cluster
+_STORE = "keep the values in an external store and refer to them (ExternalSecret, SealedSecret, Pulumi secret)"
+_REFER = "refer to a Secret (secretKeyRef, existingSecret) and replace the leaked value"
+_BECOMES = dict.fromkeys(KINDS, "a guardrail judges objects: a TrainingJob becomes a Job, a Team a Namespace and more")
+_MISSPELT = 0.85  # CronJb is as near to CronJob; TrainJob is not
+_LONGEST = 40  # characters of a scalar that a hint repeats
+_HINT = re.compile("passw|passphrase|pwd|token|secret|key|bindpw|://", re.IGNORECASE)  # worth parsing the text
 
 
 def object_is_declared_once(index: Index) -> Iterator[Problem]:
+    yield from noted("object-is-declared-once")(index)  # nodes
     first: dict[tuple[str, str, str | None, str], KubeObject] = {}
     for declared in index.objects:
         ref = declared.ref
-        key = (ref.group, ref.kind, ref.namespace, ref.name)
         if not ref.name:
-            continue  # object-matches-schema speaks
+            continue  # name-is-valid speaks
+        key = (ref.group, ref.kind, ref.namespace if _is_namespaced(index, declared) else None, ref.name)
         if key not in first:
             first[key] = declared
             continue
-        other = first[key].position(())
-        later = declared if declared.module is None else first[key]
-        earlier = other if declared.module is None else declared.position(())
-        message = f"{ref} is declared a second time; the other is at {earlier.file}:{earlier.line}"
-        yield Problem(later, ("metadata", "name"), message, "keep one of them, or give one another name")
-    yield from _nodes_once(index)
+        if declared.module and first[key].module and ref.kind == "Namespace":
+            continue  # namespace-is-not-system speaks
+        earlier = first[key].position(())
+        message = f"{ref} is declared again; the first is at {earlier.file}:{earlier.line}"
+        yield Problem(declared, ("metadata", "name"), message, "keep one of them, or give one another name")
 
 
-def _nodes_once(index: Index) -> Iterator[Problem]:
-    for name, count in Counter(node.name for node in index.nodes).items():
-        if count > 1:
-            place = index.place_of(next(node for node in index.nodes if node.name == name))
-            message = f"the node {name} is in the inventory {count} times"
-            yield Problem(place, ("metadata", "name"), message, "keep one inventory of each node")
+def _is_namespaced(index: Index, declared: KubeObject) -> bool:
+    """Whether the kind has namespaces; the API server drops the namespace of one that has none."""
+    kind = index.catalog.find(*declared.ref[:2])
+    return kind is None or kind.namespaced
 
 
 def scalar_is_unambiguous(index: Index) -> Iterator[Problem]:
     for text in index.texts:
         for entry in text.ambiguous:
-            place = _text_place(Document(text.file, text.index, text.value), entry.pointer)
-            what = "the key" if entry.is_key else "unquoted"
-            message = f"{what} {entry.text}: {scalars.readings(entry.text)}"
-            yield Problem(*place, message, f'write "{entry.text}" for the text, or the value plainly')
+            document, pointer = item_at(text, entry.pointer)
+            if sensitive.is_at(document.value, pointer):
+                yield Problem(document, pointer, "unquoted, and readers of YAML differ on it", "put it in quotes")
+                continue
+            what, shown = "the key" if entry.is_key else "unquoted", show(entry.text)[1:-1]
+            yield Problem(document, pointer, f"{what} {shown}: {scalars.readings(entry.text)}", _plain(entry.text))
 
 
-def _text_place(document: Document, pointer: Pointer) -> tuple[Document, Pointer]:
-    """The item of a List that the pointer leads into, else the document itself."""
-    value = document.value
-    if pointer[:1] == ("items",) and len(pointer) > 1 and mapping(value).get("kind") in ("List", "NodeList"):
-        item = value["items"][pointer[1]]
-        return Document(document.file, document.index, item, pointer[:2]), pointer[2:]
-    return document, pointer
+def _plain(text: str) -> str:
+    """How else an ambiguous scalar can be written: as the text, or as what kubectl reads."""
+    if len(text) > _LONGEST:
+        return "put it in quotes"
+    meant = scalars.as_boolean(text)
+    number = scalars.as_integer(text) if meant is None else None
+    plain = str(meant).lower() if meant is not None else number
+    return f'write "{text}" for the text' + (
+        f", {plain} for what kubectl reads" if str(plain) not in ("None", text) else ""
+    )
 
 
 def secret_is_not_literal(index: Index) -> Iterator[Problem]:
     for declaration in index.declarations:
-        yield from _literals(declaration, declaration.value, ())
+        yield from _literals(declaration, declaration.value)
     for declared in index.objects:
         if declared.module is not None:
             continue  # the document it follows from is judged
         if declared.ref.kind == "Secret" and not declared.ref.group:
             yield from _secret_data(declared)
         else:
-            yield from _literals(declared, declared.value, ())
+            yield from _literals(declared, declared.value)
+            yield from _embedded(declared)
 
 
 def _secret_data(declared: KubeObject) -> Iterator[Problem]:
-    if declared.value.get("type") in _NOT_DATA:
-        return
     for field in ("data", "stringData"):
-        if declared.value.get(field):
-            message = f"a Secret with {field} in the repository"
-            hint = (
-                "keep the values in an external store and refer to them (ExternalSecret, SealedSecret, Pulumi secret)"
-            )
-            yield Problem(declared, (field,), message, hint)
+        if found := declared.value.get(field):
+            keys = f" ({names.listed(found)})" if isinstance(found, Mapping) else ""
+            message = f"a Secret with {field}{keys} in the repository"
+            yield Problem(declared, (field,), message, _STORE)
 
 
-def _literals(place: Place, value: Any, pointer: Pointer) -> Iterator[Problem]:
-    """Secrets written out anywhere below the value. Iterative over an explicit stack: depth is the input's choice."""
-    stack: list[tuple[Any, Pointer]] = [(value, pointer)]
-    while stack:
-        current, at = stack.pop()
-        if isinstance(current, Mapping):
-            if _is_env_entry(current) and _names_a_secret(current["name"]) and _is_literal(current.get("value")):
-                yield _literal(place, (*at, "value"), str(current["name"]))
-            stack.extend((child, (*at, key)) for key, child in current.items())
-        elif isinstance(current, list):
-            stack.extend((child, (*at, position)) for position, child in enumerate(current))
-        elif isinstance(current, str):
-            key = at[-1] if at else ""
-            if _KNOWN_SECRET.search(current) or (
-                isinstance(key, str) and _names_a_secret(key) and _is_literal(current)
-            ):
-                yield _literal(place, at, str(key))
+def _literals(place: Place, value: Any) -> Iterator[Problem]:
+    for found in sensitive.literals(value):
+        yield _literal(place, found.pointer, found.what)
 
 
-def _is_env_entry(value: Mapping[str, Any]) -> bool:
-    return isinstance(value.get("name"), str) and isinstance(value.get("value"), str)
+def _literal(place: Place, pointer: Pointer, what: str) -> Problem:
+    return Problem(place, pointer, f"{what} is written out here; everyone who can read the repository has it", _REFER)
 
 
-def _names_a_secret(key: str) -> bool:
-    return _SECRET_KEY.fullmatch(_CAMEL.sub("_", key)) is not None
+def _embedded(declared: KubeObject) -> Iterator[Problem]:
+    """The secrets in configurations that stand as texts in the object: Dex's in a ConfigMap."""
+    for field in ("data", "stringData", "binaryData"):
+        for key, text in mapping(declared.value.get(field)).items():
+            if isinstance(text, str) and "\n" in text and _HINT.search(text):
+                yield from _in_text(declared, (field, key), text)
 
 
-def _is_literal(value: Any) -> bool:
-    """Whether a text can be the secret itself; a reference, a path or a placeholder cannot."""
-    return isinstance(value, str) and bool(value) and _REFERENCE.fullmatch(value) is None
-
-
-def _literal(place: Place, pointer: Pointer, key: str) -> Problem:
-    message = f"{key} is written out here; everyone who can read the repository has it"
-    return Problem(
-        place, pointer, message, "refer to a Secret (secretKeyRef, existingSecret) and replace the leaked value"
-    )
+def _in_text(declared: KubeObject, pointer: Pointer, text: str) -> Iterator[Problem]:
+    for embedded in embedding.documents(declared, pointer, text):
+        for found in sensitive.literals(embedded.value):
+            if sensitive.kind_of(str(get(embedded.value, found.pointer))) is None:  # else told of the whole text
+                yield _literal(embedded.place(found.pointer), pointer, found.what)
 
 
 def guardrail_is_sound(index: Index) -> Iterator[Problem]:
@@ -142,18 +123,25 @@ def guardrail_is_sound(index: Index) -> Iterator[Problem]:
 
 
 def _guardrail_faults(guardrail: Declaration, index: Index) -> Iterator[Problem]:
-    if (fault := guardrail_schemas.fault(guardrail.spec.get("schema"))) is not None:
-        yield Problem(guardrail, ("spec", "schema"), f"not a Cerberus schema: {fault}", "see docs.python-cerberus.org")
-    kinds = mapping(guardrail.spec.get("match")).get("kinds") or []
+    for pointer, fact in guardrail_schemas.faults(guardrail.spec.get("schema")):
+        message = f"no schema of Cerberus: {fact}"
+        yield Problem(guardrail, ("spec", "schema", *pointer), message, "see docs.python-cerberus.org")
+    kinds = strings(mapping(guardrail.spec.get("match")).get("kinds"))
     if not kinds:
         yield Problem(guardrail, ("spec", "match"), "matches no kind: kinds is empty", "add the kinds it is about")
     known = {*index.catalog.kind_names, *(declared.ref.kind for declared in index.objects)}
+    matches_some = bool(known & set(kinds))
     for position, kind in enumerate(kinds):
-        if kind not in known:
-            hint = names.did_you_mean(kind, known, most=0)
-            yield Problem(
-                guardrail, ("spec", "match", "kinds", position), f"{kind} is no kind that is known here", hint
-            )
+        if kind not in known and (not matches_some or _is_misspelt(kind, known)):
+            hint = _BECOMES.get(kind) or names.did_you_mean(kind, known, most=0)
+            at = ("spec", "match", "kinds", position)
+            yield Problem(guardrail, at, f"matches no kind: {kind} is none that is known here", hint)
+
+
+def _is_misspelt(kind: str, known: set[str]) -> bool:
+    """Whether the kind is so near to a known one that it can hardly be a kind of its own."""
+    near = names.nearest(kind, known)
+    return near is not None and SequenceMatcher(None, kind.casefold(), near.casefold()).ratio() > _MISSPELT
 
 
 def waiver_is_sound(_: Index) -> Iterator[Problem]:

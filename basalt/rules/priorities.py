@@ -1,6 +1,7 @@
 """The family Priorities: PriorityClasses, and what training jobs make of them."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from basalt.findings import Problem, Severity
 from basalt.index import Index
@@ -23,7 +24,8 @@ def priority_within_range(index: Index) -> Iterator[Problem]:
         value = _value(declared)
         if declared.name.startswith("system-"):
             message = f"{declared.name} begins with system-, which Kubernetes keeps for its own classes"
-            yield Problem(declared, ("metadata", "name"), message, f"name it {declared.name.removeprefix('system-')}")
+            hint = f"name it {declared.name.removeprefix('system-') or 'otherwise'}"
+            yield Problem(declared, ("metadata", "name"), message, hint)
         if value is not None and value > _HIGHEST:
             message = f"{value} is above {_HIGHEST}, the highest value for other than Kubernetes' own classes"
             yield Problem(declared, ("value",), message, f"lower it to {_HIGHEST} or less")
@@ -32,7 +34,7 @@ def priority_within_range(index: Index) -> Iterator[Problem]:
 def priority_has_one_default(index: Index) -> Iterator[Problem]:
     defaults = [each for each in index.of_kind("PriorityClass") if each.value.get("globalDefault") is True]
     for declared in defaults[1:]:
-        message = f"{declared.name} is a default beside {defaults[0].name}"
+        message = f"{declared.name} is a default beside {defaults[0].name}; one class at most is"
         yield Problem(declared, ("globalDefault",), message, "let one of them be the default")
 
 
@@ -47,19 +49,25 @@ def priority_values_differ(index: Index) -> Iterator[Problem]:
 
 def default_priority_is_low(index: Index) -> Iterator[Problem]:
     classes = {each.name: each for each in index.of_kind("PriorityClass")}
-    used = {workload.priority for workload in index.workloads} & classes.keys()
-    values = {name: value for name in used if (value := _value(classes[str(name)])) is not None}
+    values = {name: value for name in _used(index) & classes.keys() if (value := _value(classes[name])) is not None}
     for declared in classes.values():
         default = _value(declared)
         if declared.value.get("globalDefault") is not True or default is None:
             continue
-        for name, value in sorted(values.items(), key=lambda item: (item[1], str(item[0])))[:1]:
-            if default > value:
-                message = (
-                    f"the default {declared.name} ({default}) goes before {name} ({value}), which training jobs use"
-                )
-                hint = f"every pod without a class would evict them: set it below {value}"
-                yield Problem(declared, ("globalDefault",), message, hint)
+        lowest = min(values, key=lambda name: (values[name], name), default=declared.name)
+        if default > values.get(lowest, default):
+            message = f"the default {declared.name} ({default}) goes before {lowest} ({values[lowest]}), which jobs use"
+            hint = f"make a class of {values[lowest]} or less the default, so that pods without a class wait for jobs"
+            yield Problem(declared, ("globalDefault",), message, hint)
+
+
+def _used(index: Index) -> set[str]:
+    """The classes that jobs, their pods, and PodGroups name."""
+    named: set[Any] = {workload.priority for workload in index.workloads}
+    tasks = (task for workload in index.workloads for task in workload.tasks())
+    pods = (task.pod.get("priorityClassName") for task in tasks)
+    groups = (group.spec.get("priorityClassName") for group in index.of_kind("PodGroup"))
+    return {name for name in (*named, *pods, *groups) if isinstance(name, str)}
 
 
 RULES = (

@@ -1,38 +1,33 @@
 """The family Queues: the tree that jobs are sent to, and whether its amounts can be honoured."""
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 from basalt import names
-from basalt.findings import Place, Problem, Severity
+from basalt.findings import Problem, Severity
 from basalt.index import Fact, Index
+from basalt.loading.nodes import Node
 from basalt.objects import mapping
-from basalt.pointers import Pointer
-from basalt.quantities import Amount, add, show
-from basalt.queue_tree import BUILT_IN, DEFAULT, POINTERS, ROOT, Queue
+from basalt.pointers import Pointer, has
+from basalt.quantities import Amount, add, parse, show, show_rounded
+from basalt.queue_tree import DEFAULT, POINTERS, ROOT, Queue, largest_of, total_of
 from basalt.rules.rule import Rule
+from basalt.scheduler_configuration import Configuration
+from basalt.workloads import demands, destinations
 
 _DEPTH = 5  # below root: --max-queue-depth of the webhook manager, which the chart does not expose
 _AMOUNTS = ("capability", "deserved", "guarantee")
 _EVERYWHERE = ("cpu", "memory", "pods", "ephemeral-storage")  # what every node offers
+_DEVICE_CLASS = "deviceclass/"  # in the keys of claimed devices: capacity.go, parseDRAResourceList
+_AFTER_QUOTAS = ("requests.", "limits.")
 
 
 def queue_exists(index: Index) -> Iterator[Problem]:
     known = index.queues.names()
-    for place, pointer, queue in _named_queues(index):
-        if queue not in known:
-            hint = names.did_you_mean(queue, known)
-            yield Problem(place, pointer, f"the queue {queue} is not declared", hint)
-
-
-def _named_queues(index: Index) -> Iterator[tuple[Place, Pointer, str]]:
-    """Every place where a job or a PodGroup names its queue."""
-    for workload in index.workloads:
-        if workload.queue is not None:
-            yield workload.object, (*workload.pointer, "queue"), workload.queue
-    for group in index.of_kind("PodGroup"):
-        queue = group.spec.get("queue")
-        if isinstance(queue, str) and queue:
-            yield group, ("spec", "queue"), queue
+    for each in destinations(index.objects):
+        if each.queue not in known:
+            hint = names.did_you_mean(each.queue, index.queues.takers(), otherwise="name a declared queue")
+            yield Problem(each.object, each.pointer, f"the queue {each.queue} is not declared", hint)
 
 
 def queue_parent_exists(index: Index) -> Iterator[Problem]:
@@ -41,9 +36,8 @@ def queue_parent_exists(index: Index) -> Iterator[Problem]:
         if queue.name == ROOT:
             continue
         if queue.parent == queue.name:
-            yield Problem(
-                queue.object, ("spec", "parent"), f"{queue.name} is its own parent", "name the queue above it"
-            )
+            message = f"{queue.name} is its own parent"
+            yield Problem(queue.object, ("spec", "parent"), message, "name the queue above it")
         elif queue.parent not in tree.names():
             hint = names.did_you_mean(queue.parent, tree.names() - {queue.name, DEFAULT})
             yield Problem(queue.object, ("spec", "parent"), f"the parent {queue.parent} is not declared", hint)
@@ -52,8 +46,8 @@ def queue_parent_exists(index: Index) -> Iterator[Problem]:
 def queue_tree_has_no_cycle(index: Index) -> Iterator[Problem]:
     reported: set[str] = set()
     for queue in index.queues:
-        circle = [] if queue.name in reported else index.queues.cycle(queue)
-        if circle:
+        circle = index.queues.cycle(queue)
+        if queue.name not in reported and len(circle) > 2:  # a queue that is its own parent has another rule
             reported.update(circle)
             message = f"the parents lead back: {' -> '.join(circle)}"
             yield Problem(queue.object, ("spec", "parent"), message, "hang one of them under root")
@@ -61,32 +55,47 @@ def queue_tree_has_no_cycle(index: Index) -> Iterator[Problem]:
 
 def queue_depth_within_limit(index: Index) -> Iterator[Problem]:
     for queue in index.queues:
-        above = index.queues.ancestors(queue)
-        depth = len(above) + 1
-        if queue.name != ROOT and depth > _DEPTH and not index.queues.cycle(queue):
-            trail = " > ".join([ROOT, *(each.name for each in reversed(above)), queue.name])
-            message = f"{depth} levels below root, {_DEPTH} are allowed: {trail}"
-            yield Problem(queue.object, ("spec", "parent"), message, "hang it under a higher queue")
+        trail = [each.name for each in reversed(index.queues.ancestors(queue))]
+        depth = len(trail) + 1
+        if queue.name != ROOT and depth > _DEPTH and index.queues.circular.isdisjoint([*trail, queue.name]):
+            shown = trail if depth <= 2 * _DEPTH else [*trail[:_DEPTH], "...", trail[-1]]
+            message = f"{depth} levels below root, {_DEPTH} are allowed: {' > '.join([ROOT, *shown, queue.name])}"
+            yield Problem(queue.object, ("spec", "parent"), message, f"hang it under {trail[_DEPTH - 2]} or higher")
 
 
 def queue_takes_jobs(index: Index) -> Iterator[Problem]:
-    for place, pointer, name in _named_queues(index):
-        queue = index.queues.queues.get(name)
-        state = mapping(queue.object.value.get("status")).get("state", "Open") if queue else "Open"
-        if name == ROOT:
-            yield Problem(place, pointer, "jobs cannot go to root", "name a queue below it")
-        elif index.queues.has_children(name):
-            children = sorted(each.name for each in index.queues.children[name])
-            message = f"{name} has queues below it ({names.listed(children)}); only a queue without any takes jobs"
-            yield Problem(place, pointer, message, f"name one of {names.listed(children)}")
-        elif state != "Open":
-            yield Problem(place, pointer, f"{name} is {state}, it takes no jobs", "open it, or name another queue")
+    tree = index.queues
+    for each in destinations(index.objects):
+        if each.queue == ROOT:
+            yield Problem(each.object, each.pointer, "jobs cannot go to root", _instead(tree.leaves(ROOT)))
+        elif tree.has_children(each.queue):
+            children = names.listed(sorted(child.name for child in tree.children[each.queue]))
+            message = f"{each.queue} has queues below it ({children}); only a queue without any takes jobs"
+            yield Problem(each.object, each.pointer, message, _instead(tree.leaves(each.queue)))
+        elif (state := _state(tree.queues.get(each.queue))) != "Open":
+            message = f"{each.queue} is {state}, it takes no jobs"
+            yield Problem(each.object, each.pointer, message, "open it, or name another queue")
+
+
+def _instead(leaves: list[str]) -> str:
+    if not leaves:
+        return "name a queue below it"
+    return f"name {leaves[0]}" if len(leaves) == 1 else f"name one of {names.listed(leaves)}"
+
+
+def _state(queue: Queue | None) -> str:
+    """The state that is written; without one, the controller opens the queue."""
+    state = mapping(queue.object.value.get("status")).get("state") if queue else None
+    return state if isinstance(state, str) and state else "Open"
 
 
 def queue_amounts_are_ordered(index: Index) -> Iterator[Problem]:
+    known = _Resources(index)
     for queue in index.queues:
+        if queue.name == ROOT:
+            continue  # queue-root-is-untouched
         for resource, guaranteed in queue.guarantee.items():
-            if resource not in queue.deserved:
+            if not known.may_be_in(queue, "deserved", resource):
                 message = f"guarantees {show(guaranteed, resource)} {resource} and has no deserved {resource}"
                 hint = f"set deserved to {show(guaranteed, resource)} or more"
                 yield Problem(queue.object, (*POINTERS["guarantee"], resource), message, hint)
@@ -99,63 +108,55 @@ def _out_of_order(queue: Queue, lower: str, upper: str) -> Iterator[Problem]:
     for resource in less.keys() & more.keys():
         is_said_already = lower == "guarantee" and upper == "capability" and resource in queue.deserved
         if less[resource] > more[resource] and not is_said_already:
-            yield _above(queue, lower, upper, resource)
-
-
-def _above(queue: Queue, lower: str, upper: str, resource: str) -> Problem:
-    less, more = queue.amounts(lower)[resource], queue.amounts(upper)[resource]
-    message = f"{lower} {show(less, resource)} {resource} is above {upper} {show(more, resource)}"
-    hint = f"lower {lower} to {show(more, resource)}, or raise {upper}"
-    return Problem(queue.object, (*POINTERS[lower], resource), message, hint)
+            above, limit = show(less[resource], resource), show(more[resource], resource)
+            message = f"{lower} {above} {resource} is above {upper} {limit}"
+            hint = f"lower {lower} to {limit}, or raise {upper} to {above}"
+            yield Problem(queue.object, (*POINTERS[lower], resource), message, hint)
 
 
 def queue_within_ancestor(index: Index) -> Iterator[Problem]:
     for queue in index.queues:
-        above = index.queues.ancestors(queue)
+        above = index.queues.ancestors(queue) if queue.name not in index.queues.circular else []
         for resource, amount in queue.capability.items():
-            nearest = next((each for each in above if each.capability.get(resource, 0) > 0), None)
+            nearest = next((each for each in above if _limits(each, resource)), None)
             if nearest is not None and amount > nearest.capability[resource]:
                 limit = show(nearest.capability[resource], resource)
                 message = f"capability {show(amount, resource)} {resource} is above that of {nearest.name}, {limit}"
-                hint = f"lower it to {limit}, or raise {nearest.name}"
+                hint = f"lower it to {limit}, or raise that of {nearest.name} to {show(amount, resource)}"
                 yield Problem(queue.object, (*POINTERS["capability"], resource), message, hint)
 
 
+def _limits(queue: Queue, resource: str) -> bool:
+    """Whether the capacity plugin takes the queue's capability for a limit: 0 CPUs or bytes are none to it."""
+    return queue.capability.get(resource, 0) > (0 if resource in ("cpu", "memory") else -1) and (
+        resource in queue.capability
+    )
+
+
 def queue_children_fit_parent(index: Index) -> Iterator[Problem]:
-    for name, children in index.queues.children.items():
-        parent = index.queues.queues.get(name)
-        if parent is None or name in BUILT_IN:
+    tree, known = index.queues, _Resources(index)
+    for name, children in tree.children.items():
+        if name == ROOT or name not in tree.names():
             continue  # root has what the cluster has: guarantees-fit-cluster
+        parent = tree.queues.get(name)
         for field in ("guarantee", "deserved"):
             for resource, total in add(*(child.amounts(field) for child in children)).items():
-                limit = parent.amounts(field).get(resource, 0)
-                if total > limit:
-                    yield _overfull(parent, children, field, resource, limit)
+                limit = parent.amounts(field).get(resource) if parent else None
+                is_unread = limit is None and parent is not None and known.may_be_in(parent, field, resource)
+                if total > (limit or 0) and not is_unread:
+                    yield _overfull(name, children, field, resource, limit)
 
 
-def _overfull(parent: Queue, children: list[Queue], field: str, resource: str, limit: Amount) -> Problem:
-    total, terms = _sum_of(children, field, resource)
-    has = f"has {show(limit, resource)}" if resource in parent.amounts(field) else "sets none, which counts as 0"
-    message = (
-        f"the queues of {parent.name} have {field} {terms} = {show(total, resource)} {resource}; {parent.name} {has}"
-    )
-    largest = _largest(children, field, resource)
-    less = show(total - limit, resource)
-    hint = f"raise {field} of {parent.name} to {show(total, resource)}, or lower its queues by {less}"
-    return Problem(largest.object, (*POINTERS[field], resource), message, hint)
-
-
-def _sum_of(queues: Iterable[Queue], field: str, resource: str) -> tuple[Amount, str]:
-    """The sum and how it comes about: 40 (research) + 16 (serving)."""
-    amounts = {each.name: each.amounts(field)[resource] for each in queues if resource in each.amounts(field)}
-    terms = [f"{show(amount, resource)} ({name})" for name, amount in amounts.items()]
-    shown = terms if len(terms) <= 6 else [*terms[:5], f"{len(terms) - 5} more"]
-    return sum(amounts.values()), " + ".join(shown)
-
-
-def _largest(queues: Iterable[Queue], field: str, resource: str) -> Queue:
-    having = [each for each in queues if resource in each.amounts(field)]
-    return max(having, key=lambda each: (each.amounts(field)[resource], each.name))
+def _overfull(parent: str, children: list[Queue], field: str, resource: str, limit: Amount | None) -> Problem:
+    total, terms = total_of(children, field, resource)
+    if limit is None:
+        has, hint = "sets none, which counts as 0", f"set {field} of {parent} to {show(total, resource)} or more"
+    else:
+        less = show(total - limit, resource)
+        has = f"has {show(limit, resource)}"
+        hint = f"raise {field} of {parent} to {show(total, resource)}, or lower that of its queues by {less}"
+    message = f"the queues of {parent} have {field} {terms} {resource}; {parent} {has}"
+    return Problem(largest_of(children, field, resource).object, (*POINTERS[field], resource), message, hint)
 
 
 def guarantees_fit_cluster(index: Index) -> Iterator[Problem]:
@@ -168,105 +169,175 @@ def deserved_fits_cluster(index: Index) -> Iterator[Problem]:
 
 def _fit_cluster(index: Index, field: str) -> Iterator[Problem]:
     """What the queues right below root claim together, against what the nodes have."""
-    tops = [queue for queue in index.queues if queue.name != ROOT and queue.parent == ROOT]
-    for resource in add(*(queue.amounts(field) for queue in tops)):
-        total, terms = _sum_of(tops, field, resource)
-        capacity = index.capacity.get(resource, 0)
-        if total > capacity and resource in index.offered:
-            ready = sum(1 for node in index.nodes if node.takes_pods and resource in node.allocatable)
-            message = (
-                f"{field} {terms} = {show(total, resource)} {resource}; the {ready} nodes that offer it have "
-                f"{show(capacity, resource)}"
-            )
+    tops = index.queues.children.get(ROOT, [])
+    for resource, claimed in add(*(queue.amounts(field) for queue in tops)).items():
+        capacity = index.capacity.get(resource)  # None where a node's amount cannot be read, or none has the resource
+        if capacity is not None and claimed > capacity and _is_offered(index, resource):
+            total, terms = total_of(tops, field, resource)
+            message = f"{field} {terms} {resource}; {_nodes_have(index, resource)}"
             if field == "deserved" and capacity:
-                message += f" ({float(total / capacity):.2f} times as much is promised)"
-            hint = f"lower {field} by {show(total - capacity, resource)} in all, or add nodes"
-            largest = _largest(tops, field, resource)
-            yield Problem(largest.object, (*POINTERS[field], resource), message, hint)
+                message += f" ({_ratio(total, capacity)} times as much is promised)"
+            hint = f"lower {field} by {show_rounded(total - capacity, resource, up=True)} in all, or add nodes"
+            yield Problem(largest_of(tops, field, resource).object, (*POINTERS[field], resource), message, hint)
+
+
+def _nodes_have(index: Index, resource: str) -> str:
+    """What the nodes that offer the resource have, and which of them do not count."""
+    offering = [node for node in index.nodes if _offers(node, resource)]
+    closed = names.listed(node.name for node in offering if not node.takes_pods)
+    count = sum(1 for node in offering if node.takes_pods)
+    if not count:
+        return f"every node that offers it is cordoned or not ready ({closed})"
+    has = show_rounded(index.capacity[resource], resource)
+    nodes = "the node that offers it has" if count == 1 else f"the {count} nodes that offer it have"
+    return f"{nodes} {has}" + (f" ({closed} left out: cordoned or not ready)" if closed else "")
+
+
+def _ratio(total: Amount, capacity: Amount) -> str:
+    whole, rest = divmod(round(Fraction(total * 100) / capacity), 100)
+    return f"{show(whole)}.{rest:02}"
 
 
 def queue_resource_is_offered(index: Index) -> Iterator[Problem]:
+    resources = _Resources(index)
     for queue in index.queues:
         for field in _AMOUNTS:
             for resource in queue.amounts(field):
-                if fault := _not_offered(index, resource):
+                if fault := resources.fault(resource):
                     yield Problem(queue.object, (*POINTERS[field], resource), *fault)
 
 
-def _not_offered(index: Index, resource: str) -> tuple[str, str] | None:
-    if resource.startswith(("requests.", "limits.")):
-        bare = resource.partition(".")[2]
-        return f"{resource} is a quota's key; queues count {bare}", f"write {bare}"
-    if not index.knows(Fact.NODES) or resource in index.offered or resource in _EVERYWHERE:
-        return None
-    hint = names.did_you_mean(resource, index.offered)
-    return f"no declared node offers {resource}: the queue can never use it", hint
+class _Resources:
+    """What the nodes offer, each name looked up once: they are many, and so are the queues."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._known = {*index.offered, *_EVERYWHERE}
+        self._faults: dict[str, tuple[str, str] | None] = {}
+
+    def fault(self, resource: str) -> tuple[str, str] | None:
+        """Why the queues' amounts cannot be about it."""
+        if resource not in self._faults:
+            self._faults[resource] = self._find_fault(resource)
+        return self._faults[resource]
+
+    def _find_fault(self, resource: str) -> tuple[str, str] | None:
+        if resource.startswith(_AFTER_QUOTAS):
+            bare = resource.partition(".")[2]
+            return f"{resource} is a quota's key; queues count {bare}", f"write {bare}"
+        if not self._index.knows(Fact.NODES) or _is_offered(self._index, resource) or _DEVICE_CLASS in resource:
+            return None
+        if resource in self._index.offered:
+            return f"every declared node offers 0 {resource}: the queue can never use it", "take it out of the queue"
+        hint = names.did_you_mean(resource, self._known, otherwise="name a resource of the nodes")
+        return f"no declared node offers {resource}: the queue can never use it", hint
+
+    def may_be_in(self, queue: Queue, field: str, resource: str) -> bool:
+        """Whether the field names the resource, be one of the two misspelt: queue-resource-is-offered speaks then."""
+        if queue.may_name(field, resource):
+            return True
+        meant = self._meant(resource)
+        return any(meant == self._meant(each) for each in queue.amounts(field))
+
+    def _meant(self, resource: str) -> str:
+        """What a key was meant to be; itself where nothing is wrong with it."""
+        if not self.fault(resource):
+            return resource
+        bare = resource.partition(".")[2] if resource.startswith(_AFTER_QUOTAS) else resource
+        return names.nearest(bare, self._known) or bare
+
+
+def _is_offered(index: Index, resource: str) -> bool:
+    if resource in _EVERYWHERE or index.capacity.get(resource, 0) > 0:
+        return True
+    return resource in index.offered and any(_offers(node, resource) for node in index.nodes)
+
+
+def _offers(node: Node, resource: str) -> bool:
+    return (parse(node.allocatable.get(resource)) or 0) > 0
 
 
 def queue_covers_its_jobs(index: Index) -> Iterator[Problem]:
-    for workload in index.workloads:
-        queue = index.queues.queues.get(workload.queue or DEFAULT)
-        if queue is None:
+    known = _Resources(index)
+    for demand in demands(index.objects):
+        queue = index.queues.queues.get(demand.queue)
+        missing = {field: _uncovered(known, queue, field, demand.requests) for field in ("capability", "deserved")}
+        if queue is None or not any(missing.values()):
             continue
-        requested: dict[str, Pointer] = {}
-        for task in workload.tasks():
-            requested |= {each: task.pointer for each, amount in task.requests.items() if amount > 0}
-        for field in ("capability", "deserved"):
-            limits = queue.amounts(field)
-            missing = sorted(resource for resource in requested if limits and resource not in limits)
-            if missing:
-                message = f"requests {names.listed(missing)}, which {field} of its queue {queue.name} does not name"
-                hint = f"add {names.listed(missing)} to {field} of {queue.name}; it names {names.listed(limits)}"
-                yield Problem(workload.object, requested[missing[0]], message, hint)
-                break
+        if missing["capability"] == missing["deserved"]:
+            missing = {"capability and deserved": missing["capability"]}
+        for fields, resources in missing.items():
+            if resources:
+                does = "do" if " and " in fields else "does"
+                message = (
+                    f"requests {names.listed(resources)}, which {fields} of its queue {queue.name} {does} not name"
+                )
+                hint = f"add {names.listed(resources)} to {fields} of {queue.name}"
+                yield Problem(demand.object, demand.requests[resources[0]], message, hint)
+
+
+def _uncovered(known: _Resources, queue: Queue | None, field: str, requested: Iterable[str]) -> list[str]:
+    if queue is None or not queue.amounts(field):
+        return []
+    return sorted(each for each in requested if not known.may_be_in(queue, field, each))
 
 
 def queue_fields_are_read(index: Index) -> Iterator[Problem]:
     scheduler = index.scheduler
     assert scheduler is not None  # the fact SCHEDULER
     for queue in index.queues:
-        for pointer, message, hint in _unread(index, queue):
+        for pointer, message, hint in (*_unread(scheduler, queue), *_never_reclaimed(scheduler, queue)):
             yield Problem(queue.object, pointer, message, hint)
 
 
-def _unread(index: Index, queue: Queue) -> Iterator[tuple[Pointer, str, str]]:
-    scheduler = index.scheduler
-    assert scheduler is not None
-    spec = queue.object.spec
-    has_capacity = scheduler.has_plugin("capacity")
-    for field in ("deserved", "guarantee"):
-        if queue.amounts(field) and not has_capacity:
-            message = f"{field} is set and the scheduler lacks the plugin capacity, which reads it"
-            yield POINTERS[field], message, "add capacity to the scheduler's plugins, in place of proportion"
-    if has_capacity and spec.get("weight", 1) != 1:
-        yield ("spec", "weight"), "weight is set and the plugin capacity does not read it", "say deserved instead"
-    reads_hierarchy = scheduler.plugin_has("capacity", "enableHierarchy") or scheduler.plugin_has(
-        "drf", "enableHierarchy"
-    )
-    if queue.parent != ROOT and not reads_hierarchy:
-        message = f"hangs under {queue.parent}, and no plugin has enableHierarchy: the tree is read flat"
-        yield ("spec", "parent"), message, "set enableHierarchy: true on the plugin capacity"
-    if not scheduler.has_action("reclaim", "gangreclaim"):
-        yield from _never_reclaimed(queue)
+def _unread(scheduler: Configuration, queue: Queue) -> Iterator[tuple[Pointer, str, str]]:
+    if not scheduler.has_plugin("capacity"):
+        hint = "add capacity to the scheduler's plugins, in place of proportion"
+        missing = "is set, and the scheduler lacks the plugin capacity"
+        if queue.written("deserved"):
+            yield POINTERS["deserved"], f"deserved {missing}, which reads it", hint
+        if queue.written("guarantee"):
+            does = (
+                "proportion adds up parents and children" if scheduler.has_plugin("proportion") else "nothing reads it"
+            )
+            yield POINTERS["guarantee"], f"guarantee {missing}: {does}", hint
+    if queue.object.spec.get("weight", 1) != 1 and not scheduler.has_plugin("proportion"):
+        message = "weight is set, and only the plugin proportion reads it"
+        yield ("spec", "weight"), message, "say deserved instead, which the plugin capacity reads"
+    if ROOT not in (queue.parent, queue.name) and not scheduler.plugin_has("capacity", "enableHierarchy"):
+        message = f"hangs under {queue.parent}, and the scheduler has no plugin capacity with enableHierarchy"
+        yield (
+            ("spec", "parent"),
+            message,
+            "without it every queue stands alone: add {name: capacity, enableHierarchy: true}",
+        )
 
 
-def _never_reclaimed(queue: Queue) -> Iterator[tuple[Pointer, str, str]]:
-    """true is what Volcano's webhook fills in; only a false was said on purpose."""
-    hint = "add gangreclaim (or reclaim, before Volcano 1.15) to the scheduler's actions"
-    if queue.deserved:
-        message = "deserved is set and no action reclaims: what others borrowed does not come back"
-        yield POINTERS["deserved"], message, hint
-    elif queue.object.spec.get("reclaimable") is False:
-        yield ("spec", "reclaimable"), "reclaimable is set and no action reclaims", hint
+def _never_reclaimed(scheduler: Configuration, queue: Queue) -> Iterator[tuple[Pointer, str, str]]:
+    if scheduler.has_action("reclaim", "gangreclaim"):
+        return
+    hint = "add gangreclaim (before Volcano 1.15: reclaim) to the scheduler's actions"
+    if queue.written("deserved"):
+        if scheduler.has_plugin("capacity"):
+            message = "deserved is set, and no action reclaims: what others borrow never comes back"
+            yield POINTERS["deserved"], message, hint
+    elif _says_reclaimable(queue):
+        yield ("spec", "reclaimable"), "reclaimable is set, and no action reclaims", hint
+
+
+def _says_reclaimable(queue: Queue) -> bool:
+    """Whether somebody wrote it: Volcano's webhook fills in true, which a queue that was read from a cluster shows."""
+    at: Pointer = ("spec", "reclaimable")
+    is_read_back = "uid" in mapping(queue.object.value.get("metadata"))
+    return not is_read_back and has(queue.object.written.value, queue.object.origin(at))
 
 
 def queue_root_is_untouched(index: Index) -> Iterator[Problem]:
     root = index.queues.queues.get(ROOT)
-    if root is not None:
-        for field in _AMOUNTS:
-            if root.amounts(field):
-                message = f"root has {field}: Volcano keeps root at what the cluster has, and refuses a change"
-                yield Problem(root.object, POINTERS[field], message, "set it on the queues below root")
+    for field in _AMOUNTS if root else ():
+        if root is not None and root.written(field):
+            message = f"root has {field}: Volcano keeps root at what the cluster has, and refuses a change"
+            yield Problem(root.object, POINTERS[field], message, "set it on the queues below root")
 
 
 RULES = (

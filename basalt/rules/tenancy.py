@@ -1,17 +1,19 @@
 """The family Tenancy, as far as it needs no jobs: namespaces, quotas, access, and the network."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from basalt import names
 from basalt.access import ALMIGHTY, SYSTEM, Binding, Grant, Roles, bindings
 from basalt.documents import Declaration
-from basalt.findings import Problem, Severity
+from basalt.findings import Problem, Severity, Source
 from basalt.index import Fact, Index
-from basalt.network_policies import allows_dns, isolates_egress, selector_of
-from basalt.objects import KubeObject, mapping
-from basalt.quantities import Amount, is_extended, parse, show
+from basalt.network_policies import Labels, allows_dns, isolates_egress, selects
+from basalt.objects import KubeObject, mapping, sequence, strings
+from basalt.quantities import Amount, is_extended, is_quota_key, parse, show
 from basalt.queue_tree import POINTERS, Queue
 from basalt.rules.rule import Rule
+from basalt.workloads import UNKNOWN_LABELS
 
 TEAM_LABEL = "basalt.dev/team"
 _PLATFORM = frozenset(
@@ -32,35 +34,33 @@ _SCHEDULING = (
     ("", "nodes"),
     ("", "resourcequotas"),
 )
-_SYSTEM_GROUPS = ("system:masters", "system:authenticated", "system:unauthenticated")
+_ACCOUNTS = "system:serviceaccounts"  # the group of all ServiceAccounts; with a namespace, of those in it
 
 
 def namespace_has_one_team(index: Index) -> Iterator[Problem]:
     owners: dict[str, Declaration] = {}
     for team in index.teams:
         for name in mapping(team.spec.get("namespaces")):
-            if owners.setdefault(name, team) is not team:
-                message = f"the namespace {name} belongs to {owners[name].name} already"
+            owner = owners.setdefault(name, team)
+            if owner is not team:
+                first = owner.position(("spec", "namespaces", name))
+                message = f"the namespace {name} belongs to the team {owner.name} already ({first.file}:{first.line})"
                 yield Problem(team, ("spec", "namespaces", name), message, "let one team have it")
 
 
 def namespace_is_not_system(index: Index) -> Iterator[Problem]:
+    platform = _PLATFORM | {each.name for each in index.of_kind("Namespace") if each.module not in (None, "tenancy")}
     for namespace in index.of_kind("Namespace"):
         name = namespace.name
         if TEAM_LABEL not in namespace.labels:
             continue
         if name == "default" or name.startswith("kube-"):
             message = f"{name} is a namespace of Kubernetes itself"
-        elif name in _PLATFORM or name in _platform_namespaces(index):
+        elif name in platform:
             message = f"{name} holds a part of the platform"
         else:
             continue
         yield Problem(namespace, ("metadata", "name"), message, "give the team a namespace of its own")
-
-
-def _platform_namespaces(index: Index) -> set[str]:
-    """The namespaces that other modules than tenancy make."""
-    return {each.name for each in index.of_kind("Namespace") if each.module not in (None, "tenancy")}
 
 
 def quota_key_is_legal(index: Index) -> Iterator[Problem]:
@@ -72,23 +72,29 @@ def quota_key_is_legal(index: Index) -> Iterator[Problem]:
 
 def _quota_key_fault(key: str) -> tuple[str, str] | None:
     bare = key.removeprefix("limits.").removeprefix("requests.")
-    if key.startswith("count/") or ".k8s.io/" in key:
+    if is_quota_key(key) or key in _STANDARD_QUOTAS or key.removeprefix("requests.").startswith("hugepages-"):
         return None
     if is_extended(bare):
-        if key.startswith("requests."):
-            return None
-        why = "an extended resource has no limits of its own" if key.startswith("limits.") else "counts nothing"
-        return f"{key}: {why}", f"write requests.{bare}"
-    if "/" in key or key in _STANDARD_QUOTAS or bare.startswith("hugepages-"):
-        return None
-    return f"{key} is not a resource that quotas count", names.did_you_mean(key, _STANDARD_QUOTAS, most=0)
+        why = (
+            "an extended resource has no limits of its own" if key.startswith("limits.") else "quotas take no bare name"
+        )
+        return f"{key} counts nothing: {why}", f"write requests.{bare}"
+    if "/" in key:
+        return None  # Kubernetes' own, and young: no list has all of them
+    message = f"{key} is not a resource that quotas count"
+    if "hugepages-" in key:
+        return message, f"write requests.{bare}"
+    otherwise = "write requests.<domain>/<name> for what a device plugin offers"
+    known = () if "gpu" in key else _STANDARD_QUOTAS  # a cpu is near to a gpu in letters only
+    return message, names.did_you_mean(key, known, otherwise=otherwise, most=0)
 
 
 def quota_is_enforced_early(index: Index) -> Iterator[Problem]:
     scheduler, quotas = index.scheduler, index.of_kind("ResourceQuota")
     if scheduler is not None and quotas and not scheduler.has_plugin("resourcequota"):
-        named = names.listed(f"{each.ref.namespace}/{each.name}" for each in quotas)
-        message = f"the scheduler lacks the plugin resourcequota, and there are {len(quotas)} quotas ({named})"
+        named = names.listed(str(each.ref).partition("/")[2] for each in quotas)
+        count = "there is a quota" if len(quotas) == 1 else f"there are {len(quotas)} quotas"
+        message = f"the scheduler lacks the plugin resourcequota, and {count} ({named})"
         hint = "add it: without it a gang is placed, and the API server then refuses the pods above the quota"
         yield Problem(scheduler.object, scheduler.pointer, message, hint)
 
@@ -97,42 +103,49 @@ def quota_reaches_entitlement(index: Index) -> Iterator[Problem]:
     for team in index.teams:
         queue = index.queues.queues.get(team.name)
         namespaces = mapping(team.spec.get("namespaces"))
-        for resource, guaranteed in queue.guarantee.items() if queue else ():
-            quotas = _quotas_for(index, frozenset(namespaces), resource)
-            total = sum(amount for _, _, amount in quotas)
-            if (
-                quotas
-                and len({quota.ref.namespace for quota, _, _ in quotas}) == len(namespaces)
-                and total < guaranteed
-            ):
+        for resource, guaranteed in queue.guarantee.items() if queue and namespaces else ():
+            quotas = _quotas_for(index, namespaces.keys(), resource)
+            is_bounded = len(quotas) == len(namespaces)
+            if queue and is_bounded and sum(amount for _, _, amount in quotas) < guaranteed:
                 yield _short_of(queue, resource, guaranteed, quotas)
 
 
 _Quota = tuple[KubeObject, str, Amount]
 
 
-def _quotas_for(index: Index, namespaces: frozenset[str], resource: str) -> list[_Quota]:
-    """The tightest quota on the resource's requests in each of the namespaces that has one."""
+def _quotas_for(index: Index, namespaces: Collection[str], resource: str) -> list[_Quota]:
+    """The tightest quota on the resource's requests in each of the namespaces that has one. A quota with a scope is
+    left out: it counts some of the pods only."""
+    keys = (f"requests.{resource}", resource) if is_extended(resource) else _bounding(resource)
     tightest: dict[str, _Quota] = {}
     for quota in index.of_kind("ResourceQuota"):
-        for key in (f"requests.{resource}", resource):
+        namespace = quota.ref.namespace or ""
+        if namespace not in namespaces or quota.spec.get("scopes") or quota.spec.get("scopeSelector"):
+            continue
+        for key in keys:
             amount = parse(mapping(quota.spec.get("hard")).get(key))
-            namespace = quota.ref.namespace or ""
-            if amount is None or namespace not in namespaces:
-                continue
-            if namespace not in tightest or amount < tightest[namespace][2]:
+            if amount is not None and (namespace not in tightest or amount < tightest[namespace][2]):
                 tightest[namespace] = (quota, key, amount)
     return list(tightest.values())
 
 
-def _short_of(queue: Queue | None, resource: str, guaranteed: Amount, quotas: list[_Quota]) -> Problem:
-    assert queue is not None
+def _bounding(resource: str) -> tuple[str, ...]:
+    """The keys that bound a native resource's requests: a limit does too, because no request exceeds it."""
+    return (f"requests.{resource}", resource, f"limits.{resource}")
+
+
+def _short_of(queue: Queue, resource: str, guaranteed: Amount, quotas: list[_Quota]) -> Problem:
     total = sum(amount for _, _, amount in quotas)
     terms = " + ".join(f"{show(amount, resource)} ({quota.ref.namespace})" for quota, _, amount in quotas)
     source = queue.object.position((*POINTERS["guarantee"], resource))
+    are = (
+        f"quotas {terms} = {show(total, resource)} {resource} are"
+        if len(quotas) > 1
+        else f"quota {terms} {resource} is"
+    )
     message = (
-        f"the quotas {terms} = {show(total, resource)} {resource} are below what the queue {queue.name} guarantees, "
-        f"{show(guaranteed, resource)} ({source.file}:{source.line})"
+        f"the {are} below what the queue {queue.name} guarantees, {show(guaranteed, resource)} "
+        f"({source.file}:{source.line})"
     )
     quota, key, _ = max(quotas, key=lambda each: each[2])
     hint = f"raise the quotas by {show(guaranteed - total, resource)}, or lower the guarantee"
@@ -140,39 +153,51 @@ def _short_of(queue: Queue | None, resource: str, guaranteed: Amount, quotas: li
 
 
 def network_allows_dns(index: Index) -> Iterator[Problem]:
-    by_namespace: dict[str, list[KubeObject]] = {}
+    policies: dict[str, list[KubeObject]] = {}
     for policy in index.of_kind("NetworkPolicy"):
-        by_namespace.setdefault(policy.ref.namespace or "default", []).append(policy)
-    for namespace, policies in by_namespace.items():
-        for policy in policies:
-            if isolates_egress(policy) and not any(_opens_dns(other, policy) for other in policies):
-                message = f"{policy.name} closes egress in {namespace}, and no policy lets its pods ask the DNS"
-                hint = "allow UDP and TCP 53 to kube-system: without names no rank finds its master"
-                yield Problem(policy, ("spec",), message, hint)
-                break
+        policies.setdefault(policy.ref.namespace or "default", []).append(policy)
+    pods = _pods_by_namespace(index)
+    for namespace, own in policies.items():
+        closing = (_closing(own, labels) for labels in pods.get(namespace, [UNKNOWN_LABELS]))
+        for policy in dict.fromkeys(found for found in closing if found is not None):
+            message = f"{policy.name} closes egress in {namespace}, and no policy lets its pods ask the DNS"
+            hint = "allow UDP and TCP 53 to kube-system: without names no rank finds its master"
+            yield Problem(policy, ("spec", "egress") if "egress" in policy.spec else ("spec",), message, hint)
 
 
-def _opens_dns(other: KubeObject, policy: KubeObject) -> bool:
-    """Whether the other policy opens DNS for every pod that the policy isolates."""
-    covers = not selector_of(other) or selector_of(other) == selector_of(policy)
-    return covers and isolates_egress(other) and allows_dns(other)
+def _pods_by_namespace(index: Index) -> dict[str, list[Labels]]:
+    """The labels of the pods of declared jobs."""
+    found: dict[str, list[Labels]] = {}
+    for workload in index.workloads:
+        for task in () if workload.is_patch else workload.tasks():
+            found.setdefault(workload.object.ref.namespace or "default", []).append(workload.pod_labels(task))
+    return found
+
+
+def _closing(policies: list[KubeObject], labels: Labels) -> KubeObject | None:
+    """The policy that keeps such a pod from the DNS, the one that allows the least; None where one opens it."""
+    closing = [policy for policy in policies if isolates_egress(policy) and selects(policy, labels)]
+    if any(map(allows_dns, closing)):
+        return None
+    return min(closing, key=lambda policy: len(sequence(policy.spec.get("egress"))), default=None)
 
 
 def role_cannot_change_scheduling(index: Index) -> Iterator[Problem]:
-    roles = Roles(index.objects)
+    roles, tenants = Roles(index.objects), _Tenants(index)
     reported: set[tuple[int, object]] = set()
     for binding in bindings(index.objects):
-        if not _is_tenants(index, binding):
+        if binding.is_kubernetes_own or not tenants.have(binding):
             continue
         if binding.role_name == ALMIGHTY:
             message = f"{binding.object.name} gives a tenant cluster-admin"
             yield Problem(binding.object, ("roleRef",), message, "bind a role that lists what the team needs")
+            continue
         for grant in roles.grants(binding):
             key = (id(grant.role), grant.pointer)
             if key not in reported and (powers := _powers(grant)):
                 reported.add(key)
-                message = f"a tenant, by {binding.object.ref}, may {names.listed(powers, 8)}"
-                yield Problem(grant.role, grant.pointer, message, "leave these to the platform's own roles")
+                message = f"gives a tenant, by {binding.object.ref}, the power to {names.listed(powers, 9)}"
+                yield Problem(grant.role, grant.pointer, message, "leave that to the platform's own roles")
 
 
 def _powers(grant: Grant) -> list[str]:
@@ -189,37 +214,45 @@ def _powers(grant: Grant) -> list[str]:
     return found
 
 
-def _is_tenants(index: Index, binding: Binding) -> bool:
-    """A tenant's binding: to a Team's group or in a Team's namespace; without Teams, one to a user or group outside
-    the namespaces of the platform's parts."""
-    if binding.is_kubernetes_own:
-        return False
-    subjects = [subject for _, subject in binding.subjects]
-    if index.teams:
-        namespaces = {name for team in index.teams for name in mapping(team.spec.get("namespaces"))}
-        groups = team_groups(index)
-        return binding.namespace in namespaces or any(
-            subject.get("kind") == "Group" and subject.get("name") in groups for subject in subjects
-        )
-    if binding.namespace in _PLATFORM or str(binding.namespace).startswith("kube-"):
-        return False
-    people = (subject for subject in subjects if subject.get("kind") in ("User", "Group"))
-    return any(not str(subject.get("name")).startswith(SYSTEM) for subject in people)
+class _Tenants:
+    """Who is a tenant: a Team's groups, its namespaces and the ServiceAccounts in them; without Teams, every user and
+    group that is bound outside the namespaces of the platform's parts."""
+
+    def __init__(self, index: Index) -> None:
+        self._has_teams = bool(index.teams)
+        self._namespaces = {name for team in index.teams for name in mapping(team.spec.get("namespaces"))}
+        self._groups = team_groups(index) | {f"{_ACCOUNTS}:{name}" for name in self._namespaces}
+
+    def have(self, binding: Binding) -> bool:
+        """Whether the binding gives a tenant something."""
+        if self._has_teams:
+            return binding.namespace in self._namespaces or any(self._is_one(each) for _, each in binding.subjects)
+        if binding.namespace in _PLATFORM or str(binding.namespace).startswith("kube-"):
+            return False
+        people = (subject for _, subject in binding.subjects if subject.get("kind") in ("User", "Group"))
+        return any(not str(subject.get("name")).startswith(SYSTEM) for subject in people)
+
+    def _is_one(self, subject: Mapping[str, Any]) -> bool:
+        if subject.get("kind") == "ServiceAccount":
+            return str(subject.get("namespace")) in self._namespaces
+        return subject.get("kind") == "Group" and str(subject.get("name")) in self._groups
 
 
 def team_groups(index: Index) -> set[str]:
     """Every group that some team gives access to."""
     access = [mapping(team.spec.get("access")) for team in index.teams]
-    return {str(group) for levels in access for members in levels.values() for group in members or ()}
+    return {group for levels in access for members in levels.values() for group in strings(members)}
 
 
 def binding_names_no_system_group(index: Index) -> Iterator[Problem]:
+    reported: set[tuple[str, Source]] = set()
     for binding in bindings(index.objects):
-        for pointer, subject in binding.subjects:
-            name = subject.get("name")
-            if subject.get("kind") == "Group" and name in _SYSTEM_GROUPS and not binding.is_kubernetes_own:
-                message = f"binds {name}, which {_WHO[str(name)]}"
-                yield Problem(binding.object, (*pointer, "name"), message, "name a group of the identity provider")
+        for pointer, name in binding.groups:
+            written = (name, binding.object.position(pointer))  # a team's group comes to be bound in many places
+            if name in _WHO and not binding.is_kubernetes_own and written not in reported:
+                reported.add(written)
+                message = f"binds {name}, which {_WHO[name]}"
+                yield Problem(binding.object, pointer, message, "name a group of the identity provider")
 
 
 _WHO = {
@@ -232,16 +265,13 @@ _WHO = {
 def group_belongs_to_a_team(index: Index) -> Iterator[Problem]:
     known = team_groups(index)
     for binding in bindings(index.objects):
-        for pointer, subject in binding.subjects:
-            name = str(subject.get("name"))
-            is_own = name.startswith(SYSTEM) or binding.is_kubernetes_own
-            if subject.get("kind") == "Group" and not is_own and name not in known:
+        for pointer, name in binding.groups:
+            if name not in known and not name.startswith(SYSTEM) and not binding.is_kubernetes_own:
                 message = f"the group {name} is bound, and no team declares it"
-                hint = names.did_you_mean(name, known, otherwise="add it to a team's access")
-                yield Problem(binding.object, (*pointer, "name"), message, hint)
+                hint = names.did_you_mean(name, known, otherwise="add it to a team's access", most=0)
+                yield Problem(binding.object, pointer, message, hint)
     for team in index.teams:
-        access = mapping(team.spec.get("access"))
-        if not any(access.values()):
+        if not any(mapping(team.spec.get("access")).values()):
             message = f"nobody may use the team {team.name}: it gives no group access"
             yield Problem(team, ("spec", "access"), message, "add a group to access.admin, edit or view")
 
@@ -250,8 +280,13 @@ RULES = (
     Rule("namespace-has-one-team", Severity.ERROR, namespace_has_one_team),
     Rule("namespace-is-not-system", Severity.ERROR, namespace_is_not_system),
     Rule("quota-key-is-legal", Severity.ERROR, quota_key_is_legal),
-    Rule("quota-is-enforced-early", Severity.WARNING, quota_is_enforced_early, needs=(Fact.SCHEDULER,)),
-    Rule("quota-reaches-entitlement", Severity.WARNING, quota_reaches_entitlement, needs=(Fact.TEAMS,)),
+    Rule("quota-is-enforced-early", Severity.WARNING, quota_is_enforced_early, needs=(Fact.SCHEDULER, Fact.QUOTAS)),
+    Rule(
+        "quota-reaches-entitlement",
+        Severity.WARNING,
+        quota_reaches_entitlement,
+        needs=(Fact.TEAMS, Fact.QUEUES, Fact.QUOTAS),
+    ),
     Rule("network-allows-dns", Severity.ERROR, network_allows_dns),
     Rule("role-cannot-change-scheduling", Severity.ERROR, role_cannot_change_scheduling),
     Rule("binding-names-no-system-group", Severity.ERROR, binding_names_no_system_group),

@@ -1,0 +1,63 @@
+"""Nodes that are written one by one, or listed in YAML: to the fields that matter, or to what is wrong with them."""
+
+from collections.abc import Iterator
+
+from basalt import metadata, names
+from basalt.documents import Document
+from basalt.expanding import newest
+from basalt.findings import Problem
+from basalt.loading import nodes
+from basalt.loading.files import SourceFile
+from basalt.loading.nodes import Node
+from basalt.objects import mapping
+from basalt.pointers import Pointer
+
+Noted = tuple[str, Problem]  # the rule that speaks, and what it says
+
+
+def read(document: Document) -> tuple[Node | None, list[Noted]]:
+    """The Node of a document, None where it cannot be used; and what is wrong with it."""
+    node = nodes.from_value(document.value)
+    if isinstance(node, Node):
+        return node, [("name-is-valid", fault) for fault in _name_faults(document, node.name)]
+    return None, list(_faults(document, node))
+
+
+def in_inventory(file: SourceFile, index: int, node: Node) -> Document:
+    """The place of a node in a JSON inventory, of which only the fields that matter were read."""
+    value = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name}}
+    return Document(file, 0, value, ("items", index))
+
+
+def _name_faults(document: Document, name: str) -> Iterator[Problem]:
+    yield from metadata.wrong_name(document, ("metadata", "name"), name, names.subdomain_fault)
+    yield from metadata.faults(document, document.value)
+
+
+def _faults(document: Document, reason: str) -> Iterator[Noted]:
+    """The words of the schema where it says something, else the decoder's own."""
+    kind = newest().find("v1", "Node")
+    faults = list(kind.shape.faults(document.value)) if kind else []
+    for fault in faults:
+        yield "object-matches-schema", Problem(document, fault.pointer, fault.message, fault.hint)
+    if faults:
+        return
+    if "name" not in mapping(document.value.get("metadata")):
+        yield "name-is-valid", Problem(document, ("metadata",), "no name", "add metadata.name")
+        return
+    fact, _, path = reason.partition(" - at ")
+    message = f"not a Node that the API server prints: {fact[:1].lower()}{fact[1:]}" + (f" at {path}" if path else "")
+    yield "object-matches-schema", Problem(document, _pointer(path), message)
+
+
+def _pointer(path: str) -> Pointer:
+    """msgspec's `$.spec.taints[0]` as a pointer; parts it leaves open ([...]) end it."""
+    pointer: list[str | int] = []
+    for part in path.strip("`$").replace("[", ".[").split("."):
+        if part.startswith("["):
+            if not part[1:-1].isdecimal():
+                break
+            pointer.append(int(part[1:-1]))
+        elif part:
+            pointer.append(part)
+    return tuple(pointer)

@@ -1,0 +1,149 @@
+"""What may be a secret: keys that name one, texts that are one. And how none of them gets into a message."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from basalt.pointers import Pointer, get
+from basalt.schemas import show
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_KEY = re.compile(
+    r"(.*[-_./a-z0-9])?(passw(or)?d|passphrase|pwd|token|private[-_]?key|client[-_]?secret|api[-_]?key|secret[-_]?key"
+    r"|secret[-_]?access[-_]?key|account[-_]?key|bind[-_]?pw)",
+    re.IGNORECASE,
+)
+_TOKEN_OF_A_MODEL = re.compile(
+    r".*(max|min|num|pad|eos|bos|unk|sep|cls|mask|stop|start|end|special|image|next|per)[-_.]?token", re.IGNORECASE
+)
+# A variable, a command, a path, stars, a placeholder, a template, a word that says no more than whether there is one.
+_REFERENCE = re.compile(
+    r"\$\w+|\$[({].*|`.*`|/[\w./-]*|\*+|x{3,}|\.{3}|<.*>|\{\{.*|(true|false|none|null|redacted)",
+    re.IGNORECASE | re.DOTALL,
+)
+_KNOWN = {
+    "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----",
+    "a GitHub token": r"\b(ghp|gho|ghs|ghr|ghu)_[A-Za-z0-9]{36}\b|\bgithub_pat_[A-Za-z0-9_]{40,}",
+    "a GitLab token": r"\bglpat-[A-Za-z0-9_-]{20,}",
+    "a Hugging Face token": r"\bhf_[A-Za-z0-9]{30,}\b",
+    "an NVIDIA API key": r"\bnvapi-[A-Za-z0-9_-]{40,}",
+    "an AWS access key": r"\b(AKIA|ASIA)[A-Z0-9]{16}\b",
+    "a Google API key": r"\bAIza[A-Za-z0-9_-]{35}\b",
+    "a Slack token": r"\bxox[abprs]-[A-Za-z0-9-]{10,}",
+    "a JSON Web Token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+}
+_ANY_KNOWN = re.compile("|".join(_KNOWN.values()))
+_IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]*:([^\s/@]+)@", re.IGNORECASE)
+_FLAG = re.compile(r"--?([A-Za-z][\w.-]*)(=(.+))?", re.DOTALL)
+_PAIR = re.compile(r"""["']?([A-Za-z][\w./-]*)["']?\s*[:=]\s*["']?([^\s"',}{\[\]]+)""")
+_SHORT_NUMBER = re.compile(r"[0-9]{1,9}")
+_HIDDEN = "***"
+
+
+class Literal(NamedTuple):
+    """A secret that is written out: where in the value, and what it is."""
+
+    pointer: Pointer
+    what: str
+
+
+def is_secret(value: Any) -> bool:
+    """Whether it is Kubernetes' own Secret, which holds nothing else."""
+    return isinstance(value, Mapping) and value.get("kind") == "Secret" and value.get("apiVersion") == "v1"
+
+
+@lru_cache(maxsize=16384)
+def names_a_secret(key: str) -> bool:
+    name = _CAMEL.sub("_", key)
+    return _KEY.fullmatch(name) is not None and _TOKEN_OF_A_MODEL.fullmatch(name) is None
+
+
+def is_literal(value: Any, key: str = "password") -> bool:
+    """Whether what stands under the key can be the secret itself; a reference, a path or a placeholder cannot."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return False
+    text = str(value)
+    if not text or _REFERENCE.fullmatch(text):
+        return False
+    if key.lower().endswith("token") and _SHORT_NUMBER.fullmatch(text):
+        return False  # a count
+    return not (key.lower().endswith("key") and names_a_secret(text))  # the key in a Secret: secretKey: password
+
+
+def kind_of(text: str) -> str | None:
+    """What secret stands in the text, told by its own form; None where there is none."""
+    if (found := _IN_URL.search(text)) and is_literal(found[1]):
+        return "a password in a URL"
+    if _ANY_KNOWN.search(text) is None:
+        return None
+    return next(what for what, pattern in _KNOWN.items() if re.search(pattern, text))
+
+
+def literals(value: Any) -> Iterator[Literal]:
+    """Every secret written out in the value. Iterative over an explicit stack: depth is the input's choice."""
+    stack: list[tuple[Any, Pointer]] = [(value, ())]
+    while stack:
+        current, at = stack.pop()
+        if isinstance(current, Mapping):
+            yield from _in_map(current, at)
+            stack.extend((child, (*at, key)) for key, child in current.items() if isinstance(child, Mapping | list))
+        elif isinstance(current, list):
+            yield from _in_list(current, at)
+            stack.extend((child, (*at, index)) for index, child in enumerate(current))
+
+
+def _in_map(value: Mapping[str, Any], at: Pointer) -> Iterator[Literal]:
+    named = value.get("name")
+    is_reference = "remoteRef" in value  # an ExternalSecret's entry: its secretKey is a name
+    is_client = "redirectURIs" in value  # of Dex
+    for key, child in value.items():
+        what = str(named) if key == "value" and isinstance(named, str) else key
+        is_named = names_a_secret(what) or (is_client and key == "secret")
+        if is_named and not is_reference and is_literal(child, what):
+            yield Literal((*at, key), what)
+        elif isinstance(child, str) and (found := kind_of(child)):
+            yield Literal((*at, key), found)
+
+
+def _in_list(items: list[Any], at: Pointer) -> Iterator[Literal]:
+    """Of a list, such as a command's words: --password=..., or --password and then the word itself."""
+    awaited = ""
+    for index, item in enumerate(items):
+        flag = _FLAG.fullmatch(item) if isinstance(item, str) else None
+        name = flag[1] if flag and names_a_secret(flag[1]) else ""
+        if flag is None and awaited and is_literal(item, awaited):
+            yield Literal((*at, index), awaited)
+        elif flag and name and is_literal(flag[3], name):
+            yield Literal((*at, index), name)
+        elif isinstance(item, str) and (found := kind_of(item)):
+            yield Literal((*at, index), found)
+        awaited = name if flag and flag[2] is None else ""
+
+
+def is_at(value: Any, pointer: Pointer) -> bool:
+    """Whether what stands at the pointer in the value is a secret, by the names around it."""
+    if is_secret(value) and pointer[:1] in (("data",), ("stringData",)):
+        return True
+    if pointer[-1:] == ("value",) and names_a_secret(str(get(value, (*pointer[:-1], "name"), ""))):
+        return True
+    return any(isinstance(part, str) and names_a_secret(part) for part in pointer)
+
+
+def is_in_line(line: str) -> bool:
+    """Whether a line of a file may hold a secret."""
+    if kind_of(line):
+        return True
+    pairs = _PAIR.findall(line)
+    is_env = any(key == "name" and names_a_secret(value) for key, value in pairs)
+    return any((names_a_secret(key) or (is_env and key == "value")) and is_literal(value) for key, value in pairs)
+
+
+def hidden(text: str, value: Any = None) -> str:
+    """The text without any secret that tells itself by its form, and without the value."""
+    text = _ANY_KNOWN.sub(_HIDDEN, text)
+    if value is None or isinstance(value, bool | Mapping | list):
+        return text
+    for form in sorted({str(value), show(value), show(value)[1:-1]} - {""}, key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", _HIDDEN, text)
+    return text
