@@ -4,7 +4,7 @@ Source: pkg/scheduler/api/hyper_node_info.go of Volcano.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -77,9 +77,10 @@ class HyperNodes:
         """The nodes that a member of type Node names, whether declared or not, and the declared ones it selects."""
         return [member.exact] if member.exact and len(member.selector) == 1 else self._selection.of(member)
 
-    def values_of(self, label: str) -> Collection[str]:
-        """The values that nodes have of a label which some member selects by."""
-        return self._selection.by_label.get(label, {}).keys()
+    def nodes_by_value(self, label: str) -> dict[str, list[str]]:
+        """The values that nodes have of a label which some member selects by, each with the nodes' names."""
+        found = self._selection.by_label.get(label, {})
+        return {value: [node.name for node in nodes] for value, nodes in found.items()}
 
     def is_known(self, leaf: HyperNode) -> bool:
         """Whether all nodes of a HyperNode are known: its members name them, or there is an inventory."""

@@ -117,7 +117,7 @@ def _inner_names(declared: KubeObject, spec: Mapping[str, Any], at: Pointer) -> 
     yield from metadata.labels(declared, spec.get("nodeSelector"), (*at, "nodeSelector"))
     checks = {"containers": names.label_fault, "initContainers": names.label_fault, "volumes": names.label_fault}
     if declared.ref.group.endswith("volcano.sh"):
-        checks["tasks"] = names.subdomain_fault  # part of its pods' names, which are subdomains
+        checks["tasks"] = names.label_fault  # IsDNS1123Label in pkg/webhooks/admission/jobs/validate/admit_job.go
     for field, check in checks.items():
         for position, entry in enumerate(map(mapping, sequence(spec.get(field)))):
             name = entry.get("name")

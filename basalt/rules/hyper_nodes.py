@@ -188,11 +188,13 @@ def _way_out(hyper_nodes: HyperNodes, member: Member) -> str:
     if member.labels is None:
         return f"it is matched against the nodes' names, such as {next(iter(hyper_nodes.node_by_name))}"
     for key, value in mapping(member.labels.get("matchLabels")).items():
-        known = hyper_nodes.values_of(key)
+        known = hyper_nodes.nodes_by_value(key)
         if not known:
             return f"no node has the label {key}"
         if value not in known:
-            return names.did_you_mean(str(value), sorted(known)[:_COMPARED], otherwise=f"no node has {key}={value}")
+            free = [each for each, nodes in known.items() if not {*nodes} & hyper_nodes.placements.keys()]
+            some = free if names.nearest(str(value), free[:_COMPARED]) else sorted(known)
+            return names.did_you_mean(str(value), some[:_COMPARED], otherwise=f"no node has {key}={value}")
     return "no node meets all of it"
 
 

@@ -19,22 +19,28 @@ _LABELS = ("metadata", "labels")
 
 
 def domain_has_several_nodes(index: Index) -> Iterator[Problem]:
-    leaves = [leaf for leaf in index.hyper_nodes if leaf.holds_nodes and index.hyper_nodes.is_known(leaf)]
-    sizes = {leaf.name: len(index.hyper_nodes.leaf_members[leaf.name]) for leaf in leaves}
+    hyper_nodes = index.hyper_nodes
+    leaves = [leaf for leaf in hyper_nodes if leaf.holds_nodes and hyper_nodes.is_known(leaf)]
     most: dict[int | None, int] = {}
     for leaf in leaves:
-        most[leaf.tier] = max(most.get(leaf.tier, 0), sizes[leaf.name])
-    lonely = [leaf for leaf in leaves if sizes[leaf.name] == 1 < most[leaf.tier] and len(leaf.members) == 1]
+        most[leaf.tier] = max(most.get(leaf.tier, 0), len(hyper_nodes.leaf_members[leaf.name]))
+    lonely = [leaf for leaf in leaves if most[leaf.tier] > 1 and _is_lonely(hyper_nodes, leaf)]
+    generated = [leaf for leaf in lonely if leaf.object.module]
+    explained = _explained(index, generated, most)
     by_hand = [leaf for leaf in lonely if not leaf.object.module]
     if sum(most[leaf.tier] - 1 for leaf in by_hand) <= len(_unplaced(index)):
         by_hand = []  # node-is-placed speaks of the nodes they lack
-    generated = [leaf for leaf in lonely if leaf.object.module]
-    explained = _explained(index, generated, most)
-    generated = [leaf for leaf in generated if leaf.name not in explained]
-    yield from bounded(_lonely(index, leaf, most[leaf.tier]) for leaf in (*generated, *by_hand))
+    told = (*(leaf for leaf in generated if leaf.name not in explained), *by_hand)
+    yield from bounded(_alone(index, leaf, most[leaf.tier]) for leaf in told)
 
 
-def _lonely(index: Index, leaf: HyperNode, most: int) -> Problem:
+def _is_lonely(hyper_nodes: HyperNodes, leaf: HyperNode) -> bool:
+    """Whether one sound member gives one node, which is in no other leaf."""
+    nodes = hyper_nodes.leaf_members[leaf.name]
+    return len(nodes) == len(leaf.members) == 1 and len(hyper_nodes.placements[nodes[0]]) == 1
+
+
+def _alone(index: Index, leaf: HyperNode, most: int) -> Problem:
     node = index.hyper_nodes.leaf_members[leaf.name][0]
     message = f"{leaf.name} holds one node, {node}; others of its tier hold up to {most}"
     if leaf.object.module and node in index.hyper_nodes.node_by_name:
@@ -111,7 +117,10 @@ def _nowhere_placed(index: Index, node: Node) -> Problem:
     if label is None:
         return Problem(index.place_of(node), ("metadata", "name"), message, "add it to a HyperNode")
     pointer = (*_LABELS, label) if label in node.labels else _LABELS if node.labels else _LABELS[:1]
-    return Problem(index.place_of(node), pointer, message, f"give it the label {label}, or add it to a HyperNode")
+    hint = f"give it the label {label}, or add it to a HyperNode"
+    if not any(label in each.labels for each in index.participants):
+        hint = f"tier {index.domains.tiers[0].name} reads the label {label}, which no node has"
+    return Problem(index.place_of(node), pointer, message, hint)
 
 
 def _spoken_of(index: Index, unplaced: list[Node]) -> Callable[[Node], bool]:

@@ -20,32 +20,41 @@ _SIDES = 6  # of a domain under many that a message lists
 
 
 def node_has_every_tier(index: Index) -> Iterator[Problem]:
-    if index.topology.get("unplaced", "error") == "allow":
-        return
-    domains = index.domains
-    nowhere = _nowhere(domains) if len(index.participants) > 1 else []
-    yield from _tiers_of_no_node(index, nowhere)
+    lacking = _lacking(index)
+    yield from _tiers_of_no_node(index)
+    usual = next((node.labels for node in index.participants if node.name not in lacking), {})
+    found = (node for node in index.participants if node.name in lacking)
+    yield from bounded(problem for node in found for problem in _unplaced(index, node, lacking[node.name], usual))
+
+
+def _lacking(index: Index) -> dict[str, list[Tier]]:
+    """The nodes that lack a tier which others have, each with those tiers; none where that is allowed."""
+    domains, nowhere = index.domains, _nowhere(index)
+    if not _is_error(index):
+        return {}
     lacking = {
         path: [tier for tier, key in zip(domains.tiers, path, strict=True) if key is None and tier not in nowhere]
         for path in domains.paths
     }
-    unplaced = {node.name: lacking[path] for path, nodes in domains.paths.items() if lacking[path] for node in nodes}
-    placed = next((nodes[0] for path, nodes in domains.paths.items() if not lacking[path]), None)
-    usual = placed.labels if placed else {}
-    found = (node for node in index.participants if node.name in unplaced)
-    yield from bounded(problem for node in found for problem in _unplaced(index, node, unplaced[node.name], usual))
+    return {node.name: lacking[path] for path, nodes in domains.paths.items() if lacking[path] for node in nodes}
 
 
-def _nowhere(domains: Domains) -> list[Tier]:
-    """The tiers that no node is in: there the declaration is wrong, not the nodes."""
-    return [tier for at, tier in enumerate(domains.tiers) if all(path[at] is None for path in domains.paths)]
+def _is_error(index: Index) -> bool:
+    return bool(index.topology.get("unplaced", "error") == "error")
 
 
-def _tiers_of_no_node(index: Index, nowhere: list[Tier]) -> Iterator[Problem]:
+def _nowhere(index: Index) -> list[Tier]:
+    """The tiers that none of several nodes is in: there the declaration is wrong, not the nodes."""
+    tiers, paths = index.domains.tiers, index.domains.paths
+    found = [tier for at, tier in enumerate(tiers) if all(path[at] is None for path in paths)]
+    return found if len(index.participants) > 1 and _is_error(index) else []
+
+
+def _tiers_of_no_node(index: Index) -> Iterator[Problem]:
     assert index.environment is not None  # the fact TOPOLOGY
     every = f"the {len(index.participants)} nodes"
     by_label: dict[str, list[Tier]] = {}
-    for tier in nowhere:
+    for tier in _nowhere(index):
         by_label.setdefault(tier.label, []).append(tier)
     for label, some in by_label.items():
         node = next((each for each in index.participants if each.labels.get(label)), None)
@@ -63,18 +72,19 @@ def _tiers_of_no_node(index: Index, nowhere: list[Tier]) -> Iterator[Problem]:
 
 def _tiers(some: list[Tier]) -> str:
     listed = [tier.name for tier in some]
-    return f"tier {listed[0]}" if len(listed) == 1 else f"tiers {', '.join(listed[:-1])} and {listed[-1]}"
+    return f"tier {listed[0]}" if len(listed) == 1 else f"the tiers {', '.join(listed[:-1])} and {listed[-1]}"
 
 
 def _unplaced(index: Index, node: Node, lacking: list[Tier], usual: dict[str, str]) -> Iterator[Problem]:
     """What one node lacks, label by label; usual are the labels of a node that lacks nothing."""
+    or_else = "leave it out by topology.nodeSelector, or say unplaced: allow"
     for label in dict.fromkeys(tier.label for tier in lacking):
         some = [tier for tier in lacking if tier.label == label]
-        hint = "label the node, leave it out by topology.nodeSelector, or say unplaced: allow"
+        hint = f"mend the value, {or_else}"
         pointer: Pointer = (*_LABELS, label)
         if label not in node.labels:
             strange = difflib.get_close_matches(label, sorted(node.labels.keys() - usual.keys()), n=1, cutoff=0.85)
-            hint = f"it has {strange[0]}: did you mean {label}?" if strange else hint
+            hint = f"it has {strange[0]}: did you mean {label}?" if strange else f"label the node, {or_else}"
             pointer = (*_LABELS, strange[0]) if strange else _LABELS if node.labels else _LABELS[:1]
         message = f"{node.name} is in no domain of {_tiers(some)}: {_lack(some, node.labels.get(label))}"
         yield Problem(index.place_of(node), pointer, message, hint)
@@ -118,13 +128,14 @@ def _side(parent: Domain, nodes: list[Node], upper: Tier) -> str:
 def domain_name_is_unique(index: Index) -> Iterator[Problem]:
     assert index.environment is not None  # the fact TOPOLOGY
     domains = index.domains
+    unplaced = _lacking(index)
     within: list[Problem] = []
     across: dict[tuple[Tier, Tier], list[tuple[Domain, Domain]]] = {}
     for first, other in domains.namesakes():
         pair = domains.tiers[first.tier], domains.tiers[other.tier]
         if pair[0] != pair[1]:
             across.setdefault(pair, []).append((first, other))
-        elif "{domain}" in pair[0].template:
+        elif "{domain}" in pair[0].template and not all(node.name in unplaced for node in domains.nodes[other]):
             within.append(_two_spellings(index, pair[0], first, other))
     yield from bounded(within)
     for (_, upper), found in across.items():
