@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from basalt import explaining, names, tree
+from basalt.api.schemas import document_schema
 from basalt.compiling import Compilation, compile_folder
-from basalt.documents import KINDS
 from basalt.findings import fails
-from basalt.gathering import folder_of, project_of
+from basalt.gathering.documents import KINDS
+from basalt.gathering.folders import folder_of, project_of
 from basalt.loading.files import Misuse
 from basalt.rendering import layout, switch
 from basalt.reporting import json_format, text, tree_text
 from basalt.rules import FAMILIES, RULES
-from basalt.schemas import document_schema
 
 Options = argparse.Namespace
 

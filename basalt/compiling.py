@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from basalt import document_checks, judging, versions
-from basalt.documents import Declaration
-from basalt.domains import Domains, participating, tiers_of
+from basalt import judging
+from basalt.api import versions
+from basalt.api.kinds import Catalog
 from basalt.findings import Finding, Problem, Ref, Skipped, Source
-from basalt.gathering import Gathered, gather
+from basalt.gathering import document_checks
+from basalt.gathering.documents import Declaration
+from basalt.gathering.folders import Gathered, gather
 from basalt.index import Index
-from basalt.kinds import Catalog
 from basalt.loading.files import SourceFile, TextFault
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, Manifest, generated, mapping
 from basalt.pointers import Pointer
+from basalt.views.domains import Domains, participating, tiers_of
 from modules import jobs, priorities, queues, scheduler, tenancy, topology
 
 _BREAKING = ("document-parses", "input-within-limits", "extends-stays-inside")

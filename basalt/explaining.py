@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from basalt import names, pointers
+from basalt.api.schemas import show
 from basalt.findings import Ref, Source
 from basalt.index import Index
 from basalt.loading.files import Misuse
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 from basalt.reporting import json_format
-from basalt.schemas import show
 
 
 class Explained(NamedTuple):

@@ -3,9 +3,9 @@
 import fnmatch
 from collections.abc import Iterable, Iterator
 
-from basalt import guardrail_schemas
-from basalt.documents import Declaration
+from basalt.api import guardrail_schemas
 from basalt.findings import Problem, Severity
+from basalt.gathering.documents import Declaration
 from basalt.index import Index
 from basalt.objects import KubeObject, mapping, strings
 from basalt.rules.rule import Rule, noted

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from basalt.documents import Declaration, Document
-from basalt.domains import Domains, participating, tiers_of
+from basalt.api.kinds import Catalog
 from basalt.findings import Problem, Ref, Skipped
-from basalt.gathering import Gathered
-from basalt.hyper_nodes import HyperNodes
-from basalt.kinds import Catalog
+from basalt.gathering.documents import Declaration, Document
+from basalt.gathering.folders import Gathered
 from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.quantities import Resources, add, parse, parse_map
-from basalt.queue_tree import QueueTree
-from basalt.scheduler_configuration import Configuration, SchedulerConfigurations
-from basalt.workloads import Workload, workloads
+from basalt.views.domains import Domains, participating, tiers_of
+from basalt.views.hyper_nodes import HyperNodes
+from basalt.views.queue_tree import QueueTree
+from basalt.views.scheduler_configuration import Configuration, SchedulerConfigurations
+from basalt.views.workloads import Workload, workloads
 
 
 class Fact(enum.StrEnum):

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from basalt import guardrails, places, sensitive, waivers
+from basalt import guardrails, waivers
 from basalt.findings import Finding, Place, Problem, Skipped, Source
+from basalt.gathering import places
 from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.pointers import get
 from basalt.rules import RULES
 from basalt.rules.rule import Rule
+from basalt.views import sensitive
 from basalt.waivers import Waivers
 
 # They speak of how a value is written, not of what it says.

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from basalt.documents import Declaration, Document, ref_of
 from basalt.findings import Ref, Source
+from basalt.gathering.documents import Declaration, Document, ref_of
 from basalt.pointers import Pointer
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "basalt"}

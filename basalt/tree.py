@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from basalt.hyper_nodes import HyperNode, HyperNodes
 from basalt.index import Index
 from basalt.quantities import Resources, add, parse_map, show
+from basalt.views.hyper_nodes import HyperNode, HyperNodes
 
 _DEPTH = 32  # levels that are drawn; real trees have up to five
 

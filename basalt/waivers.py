@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from basalt import names, places
-from basalt.documents import WAIVER
+from basalt import names
 from basalt.findings import Place, Problem, Source
+from basalt.gathering import places
+from basalt.gathering.documents import WAIVER
 from basalt.pointers import Pointer
 
 RULE = "waiver-is-sound"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from basalt.documents import merge
+from basalt.gathering.documents import merge
 from basalt.objects import MANAGED_BY, Manifest
 from basalt.pointers import Pointer
 from basalt.quantities import as_written

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from basalt.api.versions import Version
 from basalt.objects import MANAGED_BY, Manifest
 from basalt.rendering import yaml_writer
-from basalt.versions import Version
 
 NAMESPACE = "volcano-system"
 CONFIG_MAP = "volcano-scheduler-configmap"  # <release name>-scheduler-configmap in the chart's templates/scheduler.yaml

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from basalt import names
-from basalt.domains import Domain, Domains, Tier
+from basalt.api.versions import Version
 from basalt.loading.nodes import Node
 from basalt.objects import MANAGED_BY, Manifest
-from basalt.versions import Version
+from basalt.views.domains import Domain, Domains, Tier
 
 API_VERSION = "topology.volcano.sh/v1alpha1"
 TIER_NAMES_SINCE = Version(1, 14)

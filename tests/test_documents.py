@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from basalt.compiling import Compilation, compile_folder
-from basalt.documents import merge
+from basalt.gathering.documents import merge
 
 _KEYS = st.sampled_from("abc")
 _LEAF = st.none() | st.integers(0, 3) | st.lists(st.integers(0, 3), max_size=2)

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from basalt.api.versions import Version, known
 from basalt.objects import Manifest
 from basalt.pointers import Pointer, get, has
-from basalt.versions import Version, known
 from modules import jobs, priorities, queues, scheduler, tenancy
 
 BY_BASALT = {"app.kubernetes.io/managed-by": "basalt"}

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from basalt import structural
+from basalt.api import structural
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "schemas" / "kubernetes").glob("*.json")) + sorted((ROOT / "schemas" / "volcano").glob("*.json"))

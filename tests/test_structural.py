@@ -1,11 +1,11 @@
-"""basalt/structural.py: what becomes strict and what stays open, where quantities stand, which nulls are absent."""
+"""basalt/api/structural.py: what becomes strict and what stays open, where quantities stand, which nulls are absent."""
 
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
-from basalt import structural
+from basalt.api import structural
 
 Schema = dict[str, Any]
 

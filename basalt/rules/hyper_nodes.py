@@ -1,22 +1,20 @@
 """The family Topology, second part: HyperNodes and their members, generated or written by hand."""
 
 import itertools
-import string
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from basalt import names, patterns
 from basalt.findings import Problem, Severity
-from basalt.hyper_nodes import SOURCE_LABEL, HyperNode, HyperNodes
 from basalt.index import Fact, Index
-from basalt.node_selection import Member, expression_fault
 from basalt.objects import mapping, sequence
 from basalt.rules.bounds import MANY, bounded, joined
 from basalt.rules.rule import Rule
-from basalt.topology_discovery import enabled_sources
+from basalt.views.hyper_nodes import SOURCE_LABEL, HyperNode, HyperNodes, one_letter_off
+from basalt.views.node_selection import Member, expression_fault
+from basalt.views.topology_discovery import enabled_sources
 
 _COMPARED = 1000  # known names that are compared with a misspelt one letter by letter
-_LETTERS = string.ascii_lowercase + string.digits + "-."
 
 
 def hypernode_has_one_parent(index: Index) -> Iterator[Problem]:
@@ -68,7 +66,8 @@ def _leading_back(circle: tuple[str, ...], hyper_nodes: HyperNodes) -> list[tupl
 def hypernode_members_exist(index: Index) -> Iterator[Problem]:
     missing = (
         Problem(parent.object, member.name_pointer, f"names the {member.type} {member.exact}, which is not declared")
-        for parent, member in missing_members(index)
+        for parent, member in index.hyper_nodes.missing_members()
+        if member.type == "HyperNode" or index.knows(Fact.NODES)
     )
     hyper_nodes = index.hyper_nodes
     yield from bounded(missing, lambda found: found._replace(hint=_meant(hyper_nodes, member_at(found, hyper_nodes))))
@@ -78,18 +77,6 @@ def member_at(problem: Problem, hyper_nodes: HyperNodes) -> Member:
     """The member that the problem's pointer leads into."""
     assert problem.place.ref is not None
     return hyper_nodes.by_name[problem.place.ref.name].members[int(problem.pointer[2])]
-
-
-def missing_members(index: Index) -> Iterator[tuple[HyperNode, Member]]:
-    """The members that name what is not declared, as far as that can be known."""
-    hyper_nodes = index.hyper_nodes
-    for parent, member in _members(index):
-        if member.exact is None:
-            continue
-        if member.type == "HyperNode" and member.exact not in hyper_nodes.by_name:
-            yield parent, member
-        if member.type == "Node" and index.knows(Fact.NODES) and member.exact not in hyper_nodes.node_by_name:
-            yield parent, member
 
 
 def _meant(hyper_nodes: HyperNodes, member: Member) -> str:
@@ -102,15 +89,6 @@ def _meant(hyper_nodes: HyperNodes, member: Member) -> str:
         return names.did_you_mean(name, known, otherwise="declare it, or take the member out")
     close = one_letter_off(name, known.keys())
     return f"did you mean {close}?" if close else "declare it, or take the member out"
-
-
-def one_letter_off(name: str, known: Collection[str]) -> str | None:
-    """A known name that differs by one letter, or by two that changed places; the first of them."""
-    cuts = [(name[:at], name[at:]) for at in range(len(name) + 1)]
-    edits = {head + tail[1:] for head, tail in cuts if tail}
-    edits.update(head + tail[1] + tail[0] + tail[2:] for head, tail in cuts if len(tail) > 1)
-    edits.update(head + letter + tail[skip:] for head, tail in cuts for letter in _LETTERS for skip in (0, 1))
-    return min((each for each in edits if each in known), default=None)
 
 
 def hypernode_child_is_named(index: Index) -> Iterator[Problem]:
@@ -145,18 +123,10 @@ def hypernode_selector_selects(index: Index) -> Iterator[Problem]:
             yield Problem(parent.object, (*member.pointer, "selector", "labelMatch"), *fault)
     if index.knows(Fact.NODES):
         hyper_nodes = index.hyper_nodes
-        found = (problem for each in barren_members(index) if (problem := _selects_none(index, *each)))
+        found = (problem for each in hyper_nodes.barren_members() if (problem := _selects_none(index, *each)))
         yield from bounded(
             found, lambda problem: problem._replace(hint=_way_out(hyper_nodes, member_at(problem, hyper_nodes)))
         )
-
-
-def barren_members(index: Index) -> Iterator[tuple[HyperNode, Member]]:
-    """The members of type Node that select by pattern or label, and select none of the declared nodes."""
-    for parent, member in _members(index):
-        selects = member.type == "Node" and "exactMatch" not in member.selector
-        if selects and index.knows(Fact.NODES) and not index.hyper_nodes.selected(member):
-            yield parent, member
 
 
 def _selector_fault(labels: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -233,10 +203,10 @@ def hypernode_is_ours(index: Index) -> Iterator[Problem]:
     )
     if not len(hyper_nodes):
         return
-    for discovery, pointer in enabled_sources(index.of_kind("ConfigMap")):
+    for place, pointer, source in enabled_sources(index.of_kind("ConfigMap")):
         count = f"{len(hyper_nodes)} declared HyperNode{'s' * (len(hyper_nodes) > 1)}"
-        message = f"discovery by {discovery.source} is on beside {count}"
-        yield Problem(discovery, pointer, message, "switch it off, or declare no HyperNodes")
+        message = f"discovery by {source} is on beside {count}"
+        yield Problem(place, pointer, message, "switch it off, or declare no HyperNodes")
 
 
 def _members(index: Index) -> Iterable[tuple[HyperNode, Member]]:

@@ -5,16 +5,18 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from basalt import embedding, guardrail_schemas, names, sensitive
-from basalt.documents import KINDS, Declaration
-from basalt.expanding import item_at
+from basalt import names
+from basalt.api import guardrail_schemas
+from basalt.api.schemas import show
 from basalt.findings import Place, Problem, Severity
+from basalt.gathering.documents import KINDS, Declaration
+from basalt.gathering.expanding import item_at
 from basalt.index import Index
 from basalt.loading import scalars
 from basalt.objects import KubeObject, mapping, strings
 from basalt.pointers import Pointer, get
 from basalt.rules.rule import Rule, noted
-from basalt.schemas import show
+from basalt.views import embedding, sensitive
 
 _STORE = "keep the values in an external store and refer to them (ExternalSecret, SealedSecret, Pulumi secret)"
 _REFER = "refer to a Secret (secretKeyRef, existingSecret) and replace the leaked value"

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from basalt import cel, metadata, names, object_names, places, quantities, structural
+from basalt import names, quantities
+from basalt.api import cel, metadata, object_names, structural
+from basalt.api.kinds import Catalog, Kind
+from basalt.api.schemas import Shape, ShapeFault, show
+from basalt.api.versions import Version
 from basalt.findings import Problem, Severity
+from basalt.gathering import places
 from basalt.index import Index
-from basalt.kinds import Catalog, Kind
 from basalt.objects import KubeObject
 from basalt.pointers import get
 from basalt.rules.rule import Rule, noted
-from basalt.schemas import Shape, ShapeFault, show
-from basalt.versions import Version
 
 _GROUPS = ("apps", "autoscaling", "batch", "extensions", "policy")  # those without a dot that there are or were
 _OWN_KINDS = ("Environment", "Team", "Guardrail")  # what a TrainingJob says is judged in the Job that it becomes

@@ -4,16 +4,14 @@ from collections.abc import Callable, Iterator
 
 from basalt import names
 from basalt.findings import Problem, Severity
-from basalt.hyper_nodes import HyperNode, HyperNodes
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 from basalt.quantities import is_extended, parse
 from basalt.rules.bounds import MANY, bounded, joined
-from basalt.rules.hyper_nodes import barren_members, missing_members, one_letter_off
 from basalt.rules.rule import Rule
-from basalt.rules.tiers import odd_leaves
+from basalt.views.hyper_nodes import HyperNode, HyperNodes, one_letter_off
 
 _LABELS = ("metadata", "labels")
 
@@ -70,7 +68,7 @@ def _explained(index: Index, lonely: list[HyperNode], most: dict[int | None, int
 
 def node_is_in_one_leaf(index: Index) -> Iterator[Problem]:
     hyper_nodes = index.hyper_nodes
-    odd = {leaf.name for leaf in odd_leaves(hyper_nodes)}  # hypernode-leaves-share-a-tier speaks
+    odd = {leaf.name for leaf in hyper_nodes.odd_leaves}  # hypernode-leaves-share-a-tier speaks
     twice: dict[tuple[KubeObject, Pointer], list[str]] = {}  # the member that should not hold them -> the nodes
     for node, places in hyper_nodes.placements.items():
         members = {leaf.name: member for leaf, member in places if leaf.name not in odd} if len(places) > 1 else {}
@@ -128,7 +126,7 @@ def _spoken_of(index: Index, unplaced: list[Node]) -> Callable[[Node], bool]:
     if not unplaced or (index.domains.tiers and index.topology.get("unplaced", "error") == "error"):
         return lambda _: True  # node-has-every-tier, or one of the other rules of domains, speaks
     known = {key for node in unplaced for key in node.labels}
-    wanted = {frozenset(member.label_keys & known) for _, member in barren_members(index)}
+    wanted = {frozenset(member.label_keys & known) for _, member in index.hyper_nodes.barren_members()}
     if not all(wanted) or not all(each.is_readable for each in index.hyper_nodes):
         return lambda _: True  # it may have meant any of them
     by_label = {node.name for path, nodes in index.domains.paths.items() if path and path[0] for node in nodes}
@@ -140,7 +138,7 @@ def _meant_by_name(index: Index, unplaced: list[Node]) -> set[str]:
     """The nodes whose names some member misspells: it gives what is not declared, or a node that another leaf has;
     or gives under the wrong type."""
     known = {node.name for node in unplaced}
-    wrong = [str(member.exact) for _, member in missing_members(index)]
+    wrong = [str(member.exact) for _, member in index.hyper_nodes.missing_members()]
     wrong += [node for node, places in index.hyper_nodes.placements.items() if len(places) > 1]
     if len(wrong) > MANY * 5:
         return known

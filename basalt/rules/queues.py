@@ -10,10 +10,10 @@ from basalt.loading.nodes import Node
 from basalt.objects import mapping
 from basalt.pointers import Pointer, has
 from basalt.quantities import Amount, add, parse, show, show_rounded
-from basalt.queue_tree import DEFAULT, POINTERS, ROOT, Queue, largest_of, total_of
 from basalt.rules.rule import Rule
-from basalt.scheduler_configuration import Configuration
-from basalt.workloads import demands, destinations
+from basalt.views.queue_tree import DEFAULT, POINTERS, ROOT, Queue, largest_of, total_of
+from basalt.views.scheduler_configuration import Configuration
+from basalt.views.workloads import demands, destinations
 
 _DEPTH = 5  # below root: --max-queue-depth of the webhook manager, which the chart does not expose
 _AMOUNTS = ("capability", "deserved", "guarantee")

@@ -4,16 +4,16 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from basalt import names
-from basalt.access import ALMIGHTY, SYSTEM, Binding, Grant, Roles, bindings
-from basalt.documents import Declaration
 from basalt.findings import Problem, Severity, Source
+from basalt.gathering.documents import Declaration
 from basalt.index import Fact, Index
-from basalt.network_policies import Labels, allows_dns, isolates_egress, selects
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.quantities import Amount, is_extended, is_quota_key, parse, show
-from basalt.queue_tree import POINTERS, Queue
 from basalt.rules.rule import Rule
-from basalt.workloads import UNKNOWN_LABELS
+from basalt.views.access import ALMIGHTY, SYSTEM, Binding, Grant, Roles, bindings
+from basalt.views.network_policies import Labels, allows_dns, isolates_egress, selects
+from basalt.views.queue_tree import POINTERS, Queue
+from basalt.views.workloads import UNKNOWN_LABELS
 
 TEAM_LABEL = "basalt.dev/team"
 _PLATFORM = frozenset(

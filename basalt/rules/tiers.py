@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 from basalt import names
 from basalt.findings import Problem, Ref, Severity
-from basalt.hyper_nodes import HyperNode, HyperNodes
 from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.rules.bounds import bounded
 from basalt.rules.rule import Rule
+from basalt.views.hyper_nodes import HyperNode, HyperNodes
 
 _TIER = ("spec", "tier")
 _TIER_NAME = ("spec", "tierName")
@@ -20,8 +20,8 @@ def hypernode_tiers_rise(index: Index) -> Iterator[Problem]:
 
 
 def _misnumbered(hyper_nodes: HyperNodes) -> Iterator[Problem]:
-    odd = {leaf.name for leaf in odd_leaves(hyper_nodes)}
-    usual = _usual_leaf_tier(hyper_nodes)
+    odd = {leaf.name for leaf in hyper_nodes.odd_leaves}
+    usual = hyper_nodes.usual_leaf_tier
     for parent in hyper_nodes:
         if parent.tier is None:
             continue
@@ -54,36 +54,14 @@ def _too_low(parent: HyperNode, wrong: list[HyperNode]) -> Iterator[Problem]:
 
 def hypernode_leaves_share_a_tier(index: Index) -> Iterator[Problem]:
     hyper_nodes = index.hyper_nodes
-    usual = _usual_leaf_tier(hyper_nodes)
-    count = _leaf_tiers(hyper_nodes)[usual]
+    usual = hyper_nodes.usual_leaf_tier
+    count = hyper_nodes.leaf_tiers[usual]
     others = f"{count} others do" if count > 1 else "another does"
     hint = "Volcano looks for a node's HyperNode in the lowest tier only: put the nodes into HyperNodes of one tier"
     yield from bounded(
         Problem(leaf.object, _TIER, f"{leaf.name} has nodes at tier {leaf.tier}, {others} at tier {usual}", hint)
-        for leaf in odd_leaves(hyper_nodes)
+        for leaf in hyper_nodes.odd_leaves
     )
-
-
-def _leaves(hyper_nodes: HyperNodes) -> Iterator[HyperNode]:
-    """The HyperNodes of known tier with Node members; a HyperNode's name under the wrong type is no node."""
-    for each in hyper_nodes:
-        held = (member for member in each.of_type("Node") if not hyper_nodes.is_mistyped(member))
-        if each.tier is not None and next(held, None) is not None:
-            yield each
-
-
-def _leaf_tiers(hyper_nodes: HyperNodes) -> Counter[int]:
-    return Counter(leaf.tier for leaf in _leaves(hyper_nodes) if leaf.tier is not None)
-
-
-def _usual_leaf_tier(hyper_nodes: HyperNodes) -> int:
-    counts = _leaf_tiers(hyper_nodes)
-    return max(counts, key=lambda tier: (counts[tier], -tier), default=0)
-
-
-def odd_leaves(hyper_nodes: HyperNodes) -> list[HyperNode]:
-    usual = _usual_leaf_tier(hyper_nodes)
-    return [leaf for leaf in _leaves(hyper_nodes) if leaf.tier != usual]
 
 
 def tier_has_one_name(index: Index) -> Iterator[Problem]:
@@ -98,7 +76,7 @@ def tier_has_one_name(index: Index) -> Iterator[Problem]:
 
 def _wrong_numbers(hyper_nodes: HyperNodes, tiers: "_TierNames") -> set[Ref | None]:
     """The HyperNodes whose tier another rule finds to be wrong already, and that several others contradict by name."""
-    odd = {leaf.object.ref for leaf in odd_leaves(hyper_nodes) if tiers.is_outvoted(leaf)}
+    odd = {leaf.object.ref for leaf in hyper_nodes.odd_leaves if tiers.is_outvoted(leaf)}
     return odd.union(problem.place.ref for problem in _misnumbered(hyper_nodes))
 
 

@@ -5,8 +5,6 @@ import itertools
 from collections.abc import Iterator
 
 from basalt import names
-from basalt.dialects import DIALECTS, Crossing, Dialect, crossings
-from basalt.domains import Domain, Domains, Sides, Tier
 from basalt.findings import Problem, Severity
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
@@ -14,6 +12,8 @@ from basalt.pointers import Pointer
 from basalt.rules import hyper_nodes, placement, tiers
 from basalt.rules.bounds import bounded
 from basalt.rules.rule import Rule
+from basalt.views.dialects import DIALECTS, Crossing, Dialect, crossings
+from basalt.views.domains import Domain, Domains, Sides, Tier
 
 _LABELS = ("metadata", "labels")
 _SIDES = 6  # of a domain under many that a message lists

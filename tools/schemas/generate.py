@@ -1,6 +1,6 @@
 """Writes schemas/kubernetes/ and schemas/volcano/ from the Go modules pinned in sources.json: `make schemas`.
 
-Decides which kinds and definitions are kept; how a schema becomes strict is basalt/structural.py. Needs Go, and the
+Decides which kinds and definitions are kept; how a schema becomes strict is basalt/api/structural.py. Needs Go, and the
 network for a module that is not in Go's cache. The same sources give the same bytes.
 """
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))  # so that the checkout's own structural.py is used, installed or not
 
-from basalt.structural import Schema, reachable, strict_crd, strict_definitions  # noqa: E402  # the path comes first
+from basalt.api.structural import Schema, reachable, strict_crd, strict_definitions  # noqa: E402  # the path comes first
 
 KUBERNETES = "k8s.io/kubernetes"
 SWAGGER = "api/openapi-spec/swagger.json"

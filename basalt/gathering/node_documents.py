@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from basalt import metadata, names
-from basalt.documents import Document
-from basalt.expanding import newest
+from basalt import names
+from basalt.api import metadata
 from basalt.findings import Problem
+from basalt.gathering.documents import Document
+from basalt.gathering.expanding import newest
 from basalt.loading import nodes
 from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node

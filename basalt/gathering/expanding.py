@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from basalt import versions
-from basalt.documents import API_VERSION, GROUP, KINDS, Document
+from basalt.api import versions
+from basalt.api.kinds import Catalog
+from basalt.api.schemas import Shape, document_shape
 from basalt.findings import Problem
-from basalt.kinds import Catalog
+from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Document
+from basalt.gathering.places import Spot
 from basalt.loading import scalars
 from basalt.loading.files import TextDocument
 from basalt.pointers import Pointer, get
-from basalt.schemas import Shape, document_shape
-from basalt.places import Spot
 
 _LIST = "List"
 _Entry = tuple[Pointer, str]  # where an ambiguous scalar stands, and its text

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from basalt import names, node_documents
-from basalt.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
-from basalt.expanding import expand, faults, is_plain_list
+from basalt import names
+from basalt.api.schemas import show
 from basalt.findings import Problem
+from basalt.gathering import node_documents
+from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
+from basalt.gathering.expanding import expand, faults, is_plain_list
 from basalt.loading import files
 from basalt.loading.files import Misuse, Reading, SourceFile
 from basalt.loading.nodes import Node
-from basalt.schemas import show
 
 _EXTENDS = ("spec", "extends")
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from basalt import cel, structural, versions
+from basalt.api import cel, structural, versions
+from basalt.api.schemas import ROOT, Shape
+from basalt.api.versions import Version
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer
-from basalt.schemas import ROOT, Shape
-from basalt.versions import Version
 
 PRODUCTS = ("kubernetes", "volcano")
 

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from basalt.schemas import ROOT
+from basalt.api.schemas import ROOT
 
 _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,6}))?(?:[-+].*)?")
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from basalt.api.schemas import show
 from basalt.pointers import Pointer, get
-from basalt.schemas import show
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _KEY = re.compile(

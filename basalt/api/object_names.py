@@ -5,13 +5,14 @@ and those of the templates, containers, volumes and tasks in it.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from basalt import metadata, names
+from basalt import names
+from basalt.api import metadata
+from basalt.api.kinds import Catalog
+from basalt.api.metadata import Check
+from basalt.api.versions import Version
 from basalt.findings import Problem
-from basalt.kinds import Catalog
-from basalt.metadata import Check
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer
-from basalt.versions import Version
 
 _RELAXED_SERVICE_NAMES = Version(1, 36)  # RelaxedServiceNameValidation is on in pkg/features/kube_features.go
 _FILES = ("config.k8s.io", "kubeadm.k8s.io", "audit.k8s.io", "kind.x-k8s.io", "descheduler")  # of files, not objects

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from basalt import patterns, versions
-from basalt.documents import Declaration
+from basalt import patterns
+from basalt.api import versions
+from basalt.api.schemas import document_shape, show
 from basalt.findings import Problem
+from basalt.gathering.documents import Declaration
 from basalt.objects import mapping, sequence
 from basalt.pointers import Pointer
-from basalt.schemas import document_shape, show
 from modules.jobs import seconds
 
 

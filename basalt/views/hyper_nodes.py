@@ -3,16 +3,19 @@
 Source: pkg/scheduler/api/hyper_node_info.go of Volcano.
 """
 
+import string
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from basalt.loading.nodes import Node
-from basalt.node_selection import Member, Selection
 from basalt.objects import KubeObject, mapping, sequence
+from basalt.views.components import Components
+from basalt.views.node_selection import Member, Selection
 
 SOURCE_LABEL = "volcano.sh/network-topology-source"
+_LETTERS = string.ascii_lowercase + string.digits + "-."  # of names
 
 
 class HyperNode(NamedTuple):
@@ -93,6 +96,44 @@ class HyperNodes:
         is_node, is_hyper_node = member.exact in self.node_by_name, member.exact in self.by_name
         return is_hyper_node and not is_node if member.type == "Node" else is_node and not is_hyper_node
 
+    def missing_members(self) -> Iterator[tuple[HyperNode, Member]]:
+        """The members that name what is not declared, as far as that can be known."""
+        known = {"HyperNode": self.by_name.keys(), "Node": None if self.nodes is None else self.node_by_name.keys()}
+        for parent in self:
+            for member in parent.members:
+                declared = known.get(member.type)
+                if member.exact is not None and declared is not None and member.exact not in declared:
+                    yield parent, member
+
+    def barren_members(self) -> Iterator[tuple[HyperNode, Member]]:
+        """The members of type Node that select by pattern or label, and select none of the declared nodes."""
+        for parent in self:
+            for member in parent.of_type("Node"):
+                if self.nodes is not None and "exactMatch" not in member.selector and not self.selected(member):
+                    yield parent, member
+
+    @cached_property
+    def leaves(self) -> list[HyperNode]:
+        """The HyperNodes of known tier that hold nodes; a HyperNode's name under the wrong type is no node."""
+        tiered = (each for each in self if each.tier is not None)
+        return [each for each in tiered if not all(map(self.is_mistyped, each.of_type("Node")))]
+
+    @cached_property
+    def leaf_tiers(self) -> Counter[int]:
+        """How many leaves each tier has."""
+        return Counter(leaf.tier for leaf in self.leaves if leaf.tier is not None)
+
+    @property
+    def usual_leaf_tier(self) -> int:
+        """The tier of most leaves, the lower of two."""
+        return max(self.leaf_tiers, key=lambda tier: (self.leaf_tiers[tier], -tier), default=0)
+
+    @cached_property
+    def odd_leaves(self) -> list[HyperNode]:
+        """The leaves that are at another tier than most."""
+        usual = self.usual_leaf_tier
+        return [leaf for leaf in self.leaves if leaf.tier != usual]
+
     @cached_property
     def leaf_members(self) -> dict[str, list[str]]:
         """For each HyperNode with Node members the names of its nodes, as far as they can be known."""
@@ -167,7 +208,7 @@ class HyperNodes:
     @cached_property
     def circles(self) -> list[tuple[str, ...]]:
         """The HyperNodes, children before parents; those that contain each other together."""
-        return _Components({each.name: [*filter(self.by_name.get, each.children)] for each in self}).found
+        return Components({each.name: [*filter(self.by_name.get, each.children)] for each in self}).found
 
     @cached_property
     def _circle_of(self) -> dict[str, int]:
@@ -192,46 +233,13 @@ class HyperNodes:
         return names[::-1]
 
 
-class _Components:
-    """Tarjan's strongly connected components, iterative; each after all that it leads to."""
-
-    def __init__(self, children: Mapping[str, Sequence[str]]) -> None:
-        self.found: list[tuple[str, ...]] = []
-        self._rest = {name: iter(below) for name, below in children.items()}
-        self._order: dict[str, int] = {}
-        self._lowest: dict[str, int] = {}
-        self._open: dict[str, None] = {}
-        for name in children:
-            if name not in self._order:
-                self._visit(name)
-
-    def _visit(self, root: str) -> None:
-        trail = [root]
-        self._enter(root)
-        while trail:
-            name = trail[-1]
-            child = next(self._rest[name], None)
-            if child is None:
-                trail.pop()
-                self._leave(name, *trail[-1:])
-            elif child not in self._order:
-                trail.append(child)
-                self._enter(child)
-            elif child in self._open:
-                self._lowest[name] = min(self._lowest[name], self._order[child])
-
-    def _enter(self, name: str) -> None:
-        self._order[name] = self._lowest[name] = len(self._order)
-        self._open[name] = None
-
-    def _leave(self, name: str, *above: str) -> None:
-        for parent in above:
-            self._lowest[parent] = min(self._lowest[parent], self._lowest[name])
-        if self._lowest[name] == self._order[name]:
-            taken: list[str] = []
-            while not taken or taken[-1] != name:
-                taken.append(self._open.popitem()[0])
-            self.found.append(tuple(reversed(taken)))
+def one_letter_off(name: str, known: Collection[str]) -> str | None:
+    """A known name that differs by one letter, or by two that changed places; the first of them."""
+    cuts = [(name[:at], name[at:]) for at in range(len(name) + 1)]
+    edits = {head + tail[1:] for head, tail in cuts if tail}
+    edits.update(head + tail[1] + tail[0] + tail[2:] for head, tail in cuts if len(tail) > 1)
+    edits.update(head + letter + tail[skip:] for head, tail in cuts for letter in _LETTERS for skip in (0, 1))
+    return min((each for each in edits if each in known), default=None)
 
 
 def _hyper_node(declared: KubeObject) -> HyperNode:

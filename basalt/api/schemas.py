@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import jsonschema_rs
 
-from basalt import names, structural
+from basalt import names
+from basalt.api import structural
 from basalt.pointers import Pointer
 
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parent.parent
 ROOT = _HERE / "schemas" if (_HERE / "schemas").is_dir() else _HERE.parent / "schemas"
 
 _ARTICLES = {

@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from basalt import places
 from basalt.findings import Source
+from basalt.gathering import places
+from basalt.gathering.places import Spot
 from basalt.loading import yaml_text
 from basalt.loading.inventories import nearest
 from basalt.loading.limits import Fault
 from basalt.loading.marks import Mark
 from basalt.objects import KubeObject
-from basalt.places import Spot
 from basalt.pointers import Pointer
 
 _BLOCK = re.compile(r"[|>][-+0-9]*\s*(#.*)?$")  # the text begins on the next line

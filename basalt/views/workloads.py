@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get
 from basalt.quantities import Resources, add, parse_map
-from basalt.queue_tree import DEFAULT
-from basalt.queue_tree import GROUP as SCHEDULING
+from basalt.views.queue_tree import DEFAULT
+from basalt.views.queue_tree import GROUP as SCHEDULING
 
 _BATCH = "batch.volcano.sh"
 _FLOW = "flow.volcano.sh"

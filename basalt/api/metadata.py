@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from basalt import names
+from basalt.api.schemas import show
 from basalt.findings import Place, Problem
 from basalt.objects import mapping
 from basalt.pointers import Pointer
-from basalt.schemas import show
 
 Check = Callable[[str], str | None]  # of basalt.names: why a text is not a name, else None
 

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from basalt import patterns
+from basalt.api.schemas import show
 from basalt.pointers import Pointer
-from basalt.schemas import show
 
 # What Cerberus lets out of a schema that it took for one, or of a value that a rule was not made for.
 _SURPRISES = (TypeError, ValueError, AttributeError, KeyError, IndexError, RuntimeError)

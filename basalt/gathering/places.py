@@ -4,8 +4,8 @@ pointer says."""
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from basalt.documents import Declaration, Document
 from basalt.findings import Place, Ref, Source
+from basalt.gathering.documents import Declaration, Document
 from basalt.loading.files import SourceFile, TextFault
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer

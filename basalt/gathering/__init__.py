@@ -1,0 +1,1 @@
+"""Files to declarations: `extends` first, documents expanded, classified, merged, and judged for their form."""
