@@ -36,6 +36,7 @@ def replace(folder: Path, files: Sequence[Output]) -> bool:
         present = _present(target, folder)
         wanted = {file.path: file.content for file in files}
         if present == wanted.keys() and all((target / path).read_bytes() == wanted[path] for path in present):
+            _remove_leftovers(target)
             return False
         target.parent.mkdir(parents=True, exist_ok=True)
         with _stage(target) as stage:
@@ -78,18 +79,11 @@ def _own(folder: Path) -> set[str]:
 
 @contextlib.contextmanager
 def _stage(folder: Path) -> Iterator[Path]:
-    """A new folder beside the given one, removed at the end; what killed runs left there is removed first.
-
-    A stage that is in use is known by a lock on it. The parent is locked meanwhile, so that no other run takes a stage
-    for a leftover before its lock is set.
-    """
-    prefix = f"{_STAGE}{hashlib.sha256(os.fsencode(folder.name)).hexdigest()[:12]}-"
+    """A new folder beside the given one, removed at the end; what killed runs left there is removed first."""
+    _remove_leftovers(folder)
     with contextlib.ExitStack() as stack:
         with _locked(folder.parent, fcntl.LOCK_EX):
-            for name in os.listdir(folder.parent):
-                if name.startswith(prefix):
-                    _remove_unused(folder.parent / name)
-            stage = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
+            stage = Path(tempfile.mkdtemp(prefix=_prefix(folder), dir=folder.parent))
             stack.enter_context(_locked(stage, fcntl.LOCK_EX))
         try:
             yield stage
@@ -97,9 +91,21 @@ def _stage(folder: Path) -> Iterator[Path]:
             shutil.rmtree(stage, ignore_errors=True)
 
 
-def _remove_unused(stage: Path) -> None:
-    with contextlib.suppress(FileNotFoundError, BlockingIOError), _locked(stage, fcntl.LOCK_EX | fcntl.LOCK_NB):
-        shutil.rmtree(stage, ignore_errors=True)
+def _prefix(folder: Path) -> str:
+    return f"{_STAGE}{hashlib.sha256(os.fsencode(folder.name)).hexdigest()[:12]}-"
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Removes the stages that killed runs left. A stage in use is known by the lock on it; the parent is locked
+    meanwhile, so that none is taken for a leftover before its lock is set."""
+    found = [folder.parent / name for name in os.listdir(folder.parent) if name.startswith(_prefix(folder))]
+    if not found:
+        return
+    with _locked(folder.parent, fcntl.LOCK_EX):
+        for stage in found:
+            unused = _locked(stage, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError, BlockingIOError), unused:
+                shutil.rmtree(stage, ignore_errors=True)
 
 
 @contextlib.contextmanager
