@@ -46,12 +46,11 @@ def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilatio
     """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file."""
     gathered = gather(root)
     noted = _noted(gathered)
-    if needs_environment and gathered.environment is None:
-        missing = Problem(
-            _Folder(root), (), "no Environment document", "add one: kind Environment of basalt.dev/v1alpha1"
-        )
-        noted.setdefault("one-environment", []).append(missing)
     unusable = _check_documents(gathered, noted)
+    if needs_environment and gathered.environment is None and _broken(noted, unusable) is None:
+        hint = "add one: kind Environment of basalt.dev/v1alpha1"
+        missing = Problem(_Folder(root), (), "no Environment document", hint)
+        noted.setdefault("one-environment", []).append(missing)
     index = _index(gathered, noted, unusable)
     verdict = judging.judge(index)
     name = gathered.environment.name if gathered.environment and gathered.environment.name else root.resolve().name

@@ -11,6 +11,9 @@ from basalt.loading.files import Misuse
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 from basalt.reporting import json_format
+from basalt.views import sensitive
+
+_HIDDEN = "***"
 
 
 class Explained(NamedTuple):
@@ -77,6 +80,10 @@ def _is_named(declared: KubeObject, rest: list[str]) -> bool:
 
 def _field(declared: KubeObject, pointer: Pointer) -> tuple[Pointer, Any, Source, bool]:
     value = pointers.get(declared.value, pointer)
+    if isinstance(value, dict | list):
+        value = None  # its parts are fields of their own
+    elif sensitive.is_at(declared.value, pointer) or (isinstance(value, str) and sensitive.kind_of(value)):
+        value = _HIDDEN
     written = getattr(declared.written, "value", None)
     return pointer, value, declared.position(pointer), pointers.has(written, declared.origin(pointer))
 
@@ -113,7 +120,7 @@ def text(found: Explained) -> str:
     ]
     width = max(len(pointer) for pointer, *_ in shown)
     for pointer, value, source, is_written in shown:
-        what = "" if isinstance(value, dict | list) else f" = {show(value)}"
+        what = "" if value is None else f" = {show(value)}"
         why = "" if is_written else "  (set by Basalt; follows from there)"
         lines.append(f"  {pointer:{width}}  {source.file}:{source.line}{what}{why}")
     return "\n".join(lines) + "\n"

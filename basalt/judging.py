@@ -97,7 +97,8 @@ def _finding(rule: Rule, problem: Problem, *, waived: bool) -> Finding:
     source = place.position(pointer)
     value = places.value(place)
     secret = get(value, pointer) if sensitive.is_at(value, pointer) else None
-    message, hint = sensitive.hidden(message, secret), sensitive.hidden(hint, secret)
+    message = sensitive.hidden(message, secret)
+    hint = sensitive.hidden(hint) if secret is None or rule.is_private else ""  # one may repeat the value in part
     shows = secret is None and not rule.is_private and not _may_show_a_secret(place, source)
     return Finding(rule.name, rule.severity, message, hint, place.ref, pointer, source, waived, shows)
 

@@ -226,6 +226,15 @@ def test_topology_as_json_has_the_tree_and_the_largest_gangs(project: Path) -> N
     assert (root["name"], [child["name"] for child in root["children"]]) == ("s0", ["s0-s1", "s0-s2"])
 
 
+def test_an_environment_that_cannot_be_read_is_not_called_missing(tmp_path: Path) -> None:
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "environment.yaml").write_text("kind: [Environment\n")
+
+    done = basalt("compile", "e", "--format", "json", cwd=tmp_path)
+
+    assert [found["rule"] for found in json.loads(done.stdout)["findings"]] == ["document-parses"]
+
+
 def test_topology_without_an_environment_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "e").mkdir()
 
@@ -243,6 +252,17 @@ def test_explain_says_where_a_field_came_from(project: Path) -> None:
         "Job/vision-train/resnet (batch.volcano.sh/v1alpha1), made by the module jobs\n"
         f"  /spec/maxRetry  stacks/seed/jobs.yaml:{line} = 3\n"
     )
+
+
+def test_explain_hides_the_values_of_secrets(project: Path) -> None:
+    (project / "stacks" / "seed" / "secret.yaml").write_text(
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: vision-train}\nstringData: {key: xyzzy-1234}\n"
+    )
+
+    for pointer in ([], ["/stringData"], ["/stringData/key"]):
+        for form in ("text", "json"):
+            done = basalt("explain", "seed", "secret/s", *pointer, "--format", form, cwd=project)
+            assert (done.returncode, "xyzzy" in done.stdout + done.stderr) == (0, False)
 
 
 def test_explain_prints_a_page(tmp_path: Path) -> None:

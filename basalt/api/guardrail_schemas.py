@@ -49,13 +49,13 @@ def validator(schema: Any) -> Any:
 
 def faults(schema: Any) -> list[Breach]:
     """Why it is no Cerberus schema, and where in it; nothing for one that is."""
-    from cerberus import SchemaError
+    from cerberus import DocumentError, SchemaError
 
     try:
         validator(schema)
     except SchemaError as error:
         return list(_words(error.args[0] if error.args else error, ()))
-    except _SURPRISES:
+    except (*_SURPRISES, DocumentError):
         return [Breach((), "a schema maps each field to a map of rules, such as {type: string, required: true}")]
     return list(_not_re2(schema))
 
@@ -94,10 +94,12 @@ def _not_re2(schema: Any) -> Iterator[Breach]:
 
 def breaches(found: Any, value: Any) -> Iterator[Breach]:
     """What the value breaks of the validator's schema; nothing where Cerberus itself cannot judge it."""
+    from cerberus import DocumentError
+
     try:
         if not found.validate(value, normalize=False):
             yield from _each(found._errors)  # noqa: SLF001  only these know the path of each error
-    except _SURPRISES:
+    except (*_SURPRISES, DocumentError):
         return
 
 

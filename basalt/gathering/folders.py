@@ -120,7 +120,7 @@ class _Folders:
     def _fault(self, target: Path, above: tuple[Path, ...]) -> tuple[str, str] | None:
         if not target.is_relative_to(self.project):
             shown = os.path.relpath(self.project)
-            return f"is outside the project, which is {shown}", "move the folder into the project"
+            return f"is outside the project ({shown})", "move the folder into the project"
         if not os.path.isdir(target):
             return "is not a folder", "name a folder, relative to this one"
         if target in above:

@@ -18,6 +18,7 @@ _BOOLEAN_WORDS = {
     **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF"), False),
 }
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_LONGEST_EXPLAINED = 40
 _LONGEST = 20  # characters of a number of 64 bits, its sign included
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]{1,3})?")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,15}")
@@ -30,10 +31,10 @@ _DATE = (
 )  # as YAML 1.1 defines a timestamp
 _AMBIGUOUS = re.compile(
     r"[-+]?0[0-9_]+|[-+]?0[bB][01_]+|[-+]?0[oO][0-7_]+|[-+]?0[xX][0-9a-fA-F_]+"
-    r"|[-+]?[0-9][0-9_]*_[0-9_.]*"  # digits grouped by underscores
     r"|[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+"  # exponents: each standard asks for another form
     rf"|{_SEXAGESIMAL}|{_INFINITE}|{_DATE}"
 )
+_GROUPED = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?")  # digits, where there are underscores between them
 _FIRST_OF_NUMBER = frozenset("+-.0123456789")
 
 
@@ -49,7 +50,7 @@ def resolve(text: str) -> tuple[Any, bool]:
         return (float(text), False) if math.isfinite(float(text)) else (text, True)
     if _HEX.fullmatch(text):
         return int(text, 16), False
-    return text, _AMBIGUOUS.fullmatch(text) is not None
+    return text, _AMBIGUOUS.fullmatch(text) is not None or ("_" in text and _GROUPED.fullmatch(text) is not None)
 
 
 def as_boolean(text: str) -> bool | None:
@@ -72,7 +73,7 @@ def as_float(text: str) -> float | None:
 def as_integer(text: str) -> int | None:
     """What kubectl makes of an ambiguous number where an integer is wanted: 010 is 8, 1_000 is 1000, 1e3 is 1000."""
     digits = text.replace("_", "").lstrip("+").lower()
-    if len(digits) > 40 or not re.fullmatch(r"-?[.0-9].*", digits):
+    if len(digits) > _LONGEST_EXPLAINED or not re.fullmatch(r"-?[.0-9].*", digits):
         return None
     try:
         if re.fullmatch(r"-?0(x[0-9a-f]+|b[01]+|o?[0-7]+)", digits):
@@ -99,9 +100,11 @@ _READINGS = (
 
 def readings(text: str) -> str:
     """How the readers differ, for the message."""
+    if len(text) > _LONGEST_EXPLAINED:
+        return "readers of YAML differ on it"
     if (word := as_boolean(text)) is not None:
         return f"YAML 1.1 reads {str(word).lower()}, YAML 1.2 the text {text}"
-    if re.fullmatch(r"[-+]?0[0-7]+", text) and len(text) <= 40:
+    if re.fullmatch(r"[-+]?0[0-7]+", text):
         return f"YAML 1.1 reads octal {int(text, 8)}, YAML 1.2 the number {int(text)}"
     found = (reading for pattern, reading in _READINGS if re.fullmatch(pattern, text))
     return next(found, "YAML 1.1 reads a number, YAML 1.2 text")

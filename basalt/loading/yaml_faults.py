@@ -8,6 +8,7 @@ from basalt.loading.marks import Lines, Mark
 
 _RULE = "document-parses"
 _UNCLOSED = "while scanning a quoted scalar"
+_NODE = "while parsing a flow node"
 _KEY = "while scanning a simple key"
 _FLOW = {"while parsing a flow mapping": "{", "while parsing a flow sequence": "["}
 _TEMPLATE = "this looks like a template: render it first (helm template), and check what comes out"
@@ -29,13 +30,15 @@ _PROBLEMS = {
 }
 
 
-def of_marked(error: Any, text: str, mark: Callable[[Any], Mark]) -> Fault:
-    """The Fault of a MarkedYAMLError."""
+def of_marked(error: Any, text: str, mark: Callable[[Any], Mark], opened: Any) -> Fault:
+    """The Fault of a MarkedYAMLError; opened is libyaml's mark of the innermost bracket that is open there, if any."""
     raw, context, problem = error.problem_mark or error.context_mark, str(error.context or ""), str(error.problem)
     if raw is None:
         return Fault(_RULE, Mark(1, 1), f"not YAML: {problem}")
     fact, hint = _PROBLEMS.get(problem, (problem.removeprefix("found "), ""))
-    if error.context_mark is not None and (own := _own_words(error, text)) is not None:
+    if error.context == _NODE and opened is not None and not text[raw.index :].strip():
+        raw, (fact, hint) = opened, (f"the {text[opened.index]} that begins here is never closed", "close it")
+    elif error.context_mark is not None and (own := _own_words(error, text)) is not None:
         raw, (fact, hint) = error.context_mark, own
     elif text[raw.index : raw.index + 1] == "\t":
         fact, hint = "a tab where only spaces indent", "indent with spaces"

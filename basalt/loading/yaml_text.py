@@ -47,14 +47,17 @@ def documents(text: str, *, with_positions: bool = False) -> Iterator[Parsed]:
     """Each document of the text that has content; raises Fault where the text is not YAML or beyond a limit."""
     loader = yaml.CSafeLoader(text)  # libyaml's events; nothing of PyYAML's constructors is used
     mark = marks.of_yaml(text)
+    builder: _Builder | None = None
     try:
         while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent):
-                parsed = _Builder(loader, mark, with_positions).document()
+                builder = _Builder(loader, mark, with_positions)
+                parsed = builder.document()
                 if parsed.value is not None:
                     yield parsed
     except yaml.MarkedYAMLError as error:
-        raise yaml_faults.of_marked(error, text, mark) from None
+        opened = builder.stack[-1].opened if builder and builder.stack else None
+        raise yaml_faults.of_marked(error, text, mark, opened) from None
     except yaml.reader.ReaderError as error:
         raise yaml_faults.of_character(error, text) from None
     except (ValueError, UnicodeError, yaml.YAMLError) as error:
@@ -66,11 +69,23 @@ def documents(text: str, *, with_positions: bool = False) -> Iterator[Parsed]:
 class _Frame:
     """A mapping or sequence that is still open."""
 
-    __slots__ = ("anchor", "container", "counted", "has_key", "is_merge", "key", "key_mark", "key_marks", "merges")
+    __slots__ = (
+        "anchor",
+        "container",
+        "counted",
+        "has_key",
+        "is_merge",
+        "key",
+        "key_mark",
+        "key_marks",
+        "merges",
+        "opened",
+    )
 
-    def __init__(self, container: Any, anchor: str | None, counted: int) -> None:
+    def __init__(self, container: Any, event: Any, counted: int) -> None:
         self.container = container
-        self.anchor = anchor
+        self.anchor: str | None = event.anchor
+        self.opened = event.start_mark if event.flow_style else None  # libyaml's mark of the bracket
         self.counted = counted  # nodes before this one, aliases expanded
         self.key: str = ""
         self.has_key = False
@@ -184,7 +199,7 @@ class _Builder:
             raise Fault("input-within-limits", self._mark(event), message, "flatten the text")
         self.counted += 1
         self._put(container, event)
-        frame = _Frame(container, event.anchor, self.counted)
+        frame = _Frame(container, event, self.counted)
         if event.anchor is not None:
             self.open_anchors.add(event.anchor)
         self.stack.append(frame)
