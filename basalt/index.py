@@ -95,7 +95,8 @@ class Index:
             {f"{ref.api_version} {ref.kind}" for ref in map(_ref, self.objects) if not self._is_known(ref)}
         )
         schemas = (Skipped("object-matches-schema", f"no schema of {each}") for each in unknown)
-        return (*large, *schemas)
+        rules = (Skipped("object-passes-cel", f"cannot evaluate: {rule}") for rule in self.catalog.unreadable_rules)
+        return (*large, *schemas, *rules)
 
     def _is_known(self, ref: Ref) -> bool:
         return self.catalog.product(ref.api_version) is not None or self.catalog.find(*ref[:2]) is not None

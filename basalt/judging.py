@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from basalt import guardrails, waivers
-from basalt.findings import Finding, Place, Problem, Skipped, Source
+from basalt.findings import Finding, Place, Problem, Severity, Skipped, Source
 from basalt.gathering import places
 from basalt.index import Index
 from basalt.objects import KubeObject
@@ -62,13 +62,18 @@ def _problems(index: Index) -> Iterator[Judged]:
 
 def _specific(problems: Sequence[Judged]) -> Iterator[Judged]:
     """Without what a general rule says about a value that a specific one speaks about."""
-    loud = [(rule, _key(problem)) for rule, problem in problems if rule.name not in _SILENCING_NOTHING]
+    loud = [(rule, _key(problem)) for rule, problem in problems if _silences(rule)]
     spoken = {key for rule, key in loud if not rule.is_general}
     quantities = {key for rule, key in loud if rule.name == "quantity-is-valid"}
     for rule, problem in problems:
         silencing = spoken if rule.name == "quantity-is-valid" else spoken | quantities
         if not rule.is_general or _key(problem) not in silencing:
             yield rule, problem
+
+
+def _silences(rule: Rule) -> bool:
+    """Whether what the rule says stands for the general one's words: a warning does not stand for an error."""
+    return rule.severity is Severity.ERROR and rule.name not in _SILENCING_NOTHING
 
 
 def _key(problem: Problem) -> tuple[object, ...]:

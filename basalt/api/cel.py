@@ -77,6 +77,15 @@ def broken(trie: Mapping[str, Any], value: Any, pointer: Pointer = ()) -> Iterat
             yield from broken(trie["*"], child, (*pointer, index))
 
 
+def unreadable(trie: Mapping[str, Any]) -> Iterator[str]:
+    """The rules that cannot be evaluated: they do not compile, or use what only the API server has."""
+    for key, inner in trie.items():
+        if key == _RULES:
+            yield from (rule.expression for rule in inner if _program(rule.expression) is None)
+        else:
+            yield from unreadable(inner)
+
+
 def _passes(expression: str, value: Any) -> bool:
     program = _program(expression)
     if program is None:

@@ -101,6 +101,16 @@ class Catalog:
         product = self.product(api_version)
         return _release(product, self.versions[product]).kind(key) if product else None
 
+    def custom_versions(self, group: str, kind: str) -> list[str]:
+        """The apiVersions under which declared CustomResourceDefinitions serve a kind of the group."""
+        found = (each.api_version for each in self._custom.values() if each.kind == kind)
+        return sorted(version for version in found if version.startswith(f"{group}/"))
+
+    @property
+    def unreadable_rules(self) -> list[str]:
+        """The CEL rules of declared CustomResourceDefinitions that cannot be evaluated here."""
+        return sorted({rule for kind in self._custom.values() for rule in cel.unreadable(kind.cel)})
+
     @staticmethod
     def product(api_version: str) -> str | None:
         """Who serves the group: `kubernetes`, `volcano`, or nobody that there are schemas of."""

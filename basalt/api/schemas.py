@@ -34,12 +34,14 @@ _LONGEST = 60  # characters of a value in a message
 
 
 class ShapeFault(NamedTuple):
-    """What a value breaks: where, the fact, the way out; field is set where the schema does not know it."""
+    """What a value breaks: where, the fact, the way out; field is set where the schema does not know it, missing where
+    a required one is not there, be it that it is misspelt."""
 
     pointer: Pointer
     message: str
     hint: str
     field: str | None = None
+    missing: str | None = None
 
 
 class Shape:
@@ -65,8 +67,8 @@ class Shape:
         if self._validator.is_valid(value):
             return
         value = structural.without_nulls(value, self.schema)
-        for error in self._validator.iter_errors(value):
-            yield from self._describe(error, value)
+        found = [fault for error in self._validator.iter_errors(value) for fault in self._describe(error, value)]
+        yield from _told_once(found)
 
     def at(self, pointer: Pointer) -> Mapping[str, Any] | None:
         """The subschema that judges the value at the pointer; None where the schema does not describe one."""
@@ -106,13 +108,25 @@ class Shape:
             yield from self._describe(inner, value)
         else:
             message, hint = _words(kind, facts, error)
-            yield ShapeFault(pointer, message, hint or (self._example(pointer) if kind in ("Pattern", "Type") else ""))
+            hint = hint or (self._example(pointer) if kind in ("Pattern", "Type") else "")
+            yield ShapeFault(pointer, message, hint, missing=facts["property"] if kind == "Required" else None)
 
     def _example(self, pointer: Pointer) -> str:
         """A hint: what the schema gives as an example of a text or a number."""
         examples = (self.at(pointer) or {}).get("examples", ())
         plain = [str(each) for each in examples if not isinstance(each, Mapping | list)]
         return f"for example {' or '.join(plain)}" if plain else ""
+
+
+def _told_once(found: list[ShapeFault]) -> Iterator[ShapeFault]:
+    """Without the required field that is missing because it is misspelt: the unknown field says so."""
+    absent = {(fault.pointer, f"did you mean {fault.missing}?"): fault.missing for fault in found if fault.missing}
+    misspelt = {(fault.pointer[:-1], fault.hint) for fault in found if fault.field is not None}
+    for fault in found:
+        if fault.field is not None:
+            yield fault._replace(missing=absent.get((fault.pointer[:-1], fault.hint)))
+        elif (fault.pointer, f"did you mean {fault.missing}?") not in misspelt:
+            yield fault
 
 
 def _refuse(uri: str) -> Any:
@@ -134,7 +148,7 @@ def _words(kind: str, facts: dict[str, Any], error: jsonschema_rs.ValidationErro
     if kind == "Required":
         return f"{facts['property']} is missing", f"add {facts['property']}"
     if kind in ("Enum", "Constant"):
-        options = [str(each) for each in facts.get("options", [facts.get("expected_value")]) if each is not None]
+        options = [str(each) for each in facts.get("options", [facts.get("expected_value")]) if each not in (None, "")]
         return f"{shown} is none of {', '.join(options)}", names.did_you_mean(str(error.instance), options, most=0)
     if kind == "Pattern":
         return f"{shown} does not have the form {facts['pattern']}", ""

@@ -27,7 +27,8 @@ def check(declaration: Declaration) -> Checked:
         fault for fault in document_shape(declaration.kind).faults(declaration.value) if fault.pointer not in told
     ]
     problems = [Problem(declaration, fault.pointer, fault.message, fault.hint) for fault in faults]
-    return Checked((*problems, *texts), is_unusable=bool(texts) or any(fault.field is None for fault in faults))
+    is_unusable = bool(texts) or any(fault.field is None or fault.missing is not None for fault in faults)
+    return Checked((*problems, *texts), is_unusable=is_unusable)
 
 
 def _nothing(_: Declaration) -> Iterator[Problem]:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from basalt import names
 from basalt.api.schemas import show
@@ -149,6 +148,8 @@ def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
     manifests: list[Document] = []
     found_nodes: list[tuple[Node, Document]] = []
     for document in documents:
+        if _is_kustomization(document):
+            continue
         if (fault := _kind_fault(document)) is not None:
             gathered.problems.append(("document-kind-is-known", fault))
         elif document.value["apiVersion"] == API_VERSION:
@@ -158,7 +159,7 @@ def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
         elif is_plain_list(document.value):  # one whose items are a list is no document any more
             message = f"takes a list, this is {show(document.value['items'])}"
             gathered.problems.append(("object-matches-schema", Problem(document, ("items",), message)))
-        elif not _is_kustomization(document.value):
+        else:
             manifests.append(document)
     gathered.declarations = tuple(merge_documents(tuple(layers)) for layers in own.values())
     gathered.environment = next((each for each in gathered.declarations if each.kind == "Environment"), None)
@@ -199,8 +200,13 @@ def _add_node(document: Document, into: list[tuple[Node, Document]], gathered: G
         into.append((node, document))
 
 
-def _is_kustomization(value: dict[str, Any]) -> bool:
-    return str(value["apiVersion"]).startswith("kustomize.config.k8s.io/")
+def _is_kustomization(document: Document) -> bool:
+    """Whether it tells kustomize what to do: no object of a cluster. kustomize asks for no apiVersion and no kind."""
+    value = document.value
+    if not isinstance(value, dict):
+        return False
+    is_bare = document.file.path.stem == "kustomization" and "kind" not in value
+    return is_bare or str(value.get("apiVersion")).startswith("kustomize.config.k8s.io/")
 
 
 def _kind_fault(document: Document) -> Problem | None:

@@ -80,6 +80,9 @@ def _unserved(index: Index, declared: KubeObject) -> Iterator[Problem]:
     if product is None and "." not in ref.group and (alternatives or names.nearest(ref.group, _GROUPS)):
         product = "kubernetes"  # a CustomResourceDefinition's group has a dot
     serving = catalog.serving(ref.api_version, ref.kind)
+    if product is None and (versions := catalog.custom_versions(ref.group, ref.kind)):
+        message = f"{ref.api_version} {ref.kind} is not served by its CustomResourceDefinition"
+        yield Problem(declared, ("apiVersion",), message, f"use {' or '.join(versions)}")
     if product is None or (serving and not catalog.is_declared):
         return  # unknown, or some version serves it and nobody said which this is
     known = _on(catalog, ref.kind, product)

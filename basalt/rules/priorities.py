@@ -42,7 +42,7 @@ def priority_values_differ(index: Index) -> Iterator[Problem]:
     first: dict[int, KubeObject] = {}
     for declared in index.of_kind("PriorityClass"):
         value = _value(declared)
-        if value is not None and first.setdefault(value, declared) is not declared:
+        if value is not None and first.setdefault(value, declared).name != declared.name:
             message = f"{declared.name} and {first[value].name} share the value {value}: neither goes before the other"
             yield Problem(declared, ("value",), message, "give them different values")
 

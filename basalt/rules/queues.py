@@ -99,15 +99,14 @@ def queue_amounts_are_ordered(index: Index) -> Iterator[Problem]:
                 message = f"guarantees {show(guaranteed, resource)} {resource} and has no deserved {resource}"
                 hint = f"set deserved to {show(guaranteed, resource)} or more"
                 yield Problem(queue.object, (*POINTERS["guarantee"], resource), message, hint)
-        for lower, upper in (("guarantee", "deserved"), ("deserved", "capability"), ("guarantee", "capability")):
+        for lower, upper in (("guarantee", "deserved"), ("deserved", "capability")):
             yield from _out_of_order(queue, lower, upper)
 
 
 def _out_of_order(queue: Queue, lower: str, upper: str) -> Iterator[Problem]:
     less, more = queue.amounts(lower), queue.amounts(upper)
     for resource in less.keys() & more.keys():
-        is_said_already = lower == "guarantee" and upper == "capability" and resource in queue.deserved
-        if less[resource] > more[resource] and not is_said_already:
+        if less[resource] > more[resource]:
             above, limit = show(less[resource], resource), show(more[resource], resource)
             message = f"{lower} {above} {resource} is above {upper} {limit}"
             hint = f"lower {lower} to {limit}, or raise {upper} to {above}"

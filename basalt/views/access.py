@@ -55,7 +55,9 @@ class Binding(NamedTuple):
 
     @property
     def is_kubernetes_own(self) -> bool:
-        """Whether the API server makes it: it is labelled so, or names system: on both sides."""
+        """Whether the API server makes it: it is labelled so, names system: on both sides, or is its cluster-admin."""
+        if self.object.ref.kind == "ClusterRoleBinding" and self.object.name == self.role_name == ALMIGHTY:
+            return all(subject.get("name") == "system:masters" for _, subject in self.subjects)
         is_system = self.object.name.startswith(SYSTEM) and self.role_name.startswith(SYSTEM)
         return is_system or "kubernetes.io/bootstrapping" in self.object.labels
 

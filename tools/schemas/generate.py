@@ -22,6 +22,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))  # so that the checkout's own structural.py is used, installed or not
 
 from basalt.api.structural import Schema, reachable, strict_crd, strict_definitions  # noqa: E402  # the path comes first
+from tools.schemas import enums  # noqa: E402
 
 KUBERNETES = "k8s.io/kubernetes"
 SWAGGER = "api/openapi-spec/swagger.json"
@@ -113,6 +114,7 @@ def kubernetes(folder: Path) -> dict[str, Any]:
     for kind in kinds.values():
         if not served.has(kind["definition"], kind["plural"]):
             kind["default"] = False
+    enums.add(swagger["definitions"], enums.read((folder / enums.CODE).read_text()))
     definitions = strict_definitions(swagger["definitions"])
     return {"kinds": kinds, "definitions": needed(definitions, kinds)}
 
