@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from basalt.pointers import Pointer
@@ -72,9 +72,6 @@ class Finding:
     source: Source
     waived: bool = False
     shows_source: bool = True  # False keeps the source line, which may hold a secret, out of every output
-
-    def as_waived(self) -> "Finding":
-        return replace(self, waived=True)
 
     @property
     def order(self) -> tuple[Source, str, Pointer, str]:

@@ -16,10 +16,11 @@ from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.quantities import Resources, add, parse, parse_map
+from basalt.views import scheduler_configuration
 from basalt.views.domains import Domains, participating, tiers_of
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.queue_tree import QueueTree
-from basalt.views.scheduler_configuration import Configuration, SchedulerConfigurations
+from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import Workload, workloads
 
 
@@ -134,7 +135,7 @@ class Index:
 
     @cached_property
     def scheduler_configurations(self) -> tuple[Configuration, ...]:
-        return SchedulerConfigurations(self.of_kind("ConfigMap")).all
+        return tuple(scheduler_configuration.configurations(self.of_kind("ConfigMap")))
 
     # documents
 
@@ -151,11 +152,6 @@ class Index:
     @cached_property
     def domains(self) -> Domains:
         return Domains(tiers_of(self.topology), self.participants)
-
-    @cached_property
-    def is_development(self) -> bool:
-        labels = mapping(mapping(self.environment.value.get("metadata")).get("labels")) if self.environment else {}
-        return labels.get("basalt.dev/purpose") == "development"
 
     # nodes
 

@@ -43,6 +43,10 @@ class _Release:
         """The keys of its kinds: apps/v1/Deployment."""
         return iter(self._file["kinds"])
 
+    @cached_property
+    def groups(self) -> frozenset[str]:
+        return frozenset(key.rpartition("/")[0].rpartition("/")[0] for key in self)
+
     @property
     def definitions(self) -> Mapping[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = self._file["definitions"]
@@ -111,14 +115,17 @@ class Catalog:
         """The CEL rules of declared CustomResourceDefinitions that cannot be evaluated here."""
         return sorted({rule for kind in self._custom.values() for rule in cel.unreadable(kind.cel)})
 
-    @staticmethod
-    def product(api_version: str) -> str | None:
+    def product(self, api_version: str) -> str | None:
         """Who serves the group: `kubernetes`, `volcano`, or nobody that there are schemas of."""
         group = api_version.rpartition("/")[0]
         if group.endswith(".volcano.sh"):
-            return "volcano" if group in _volcano_groups() else None
+            return "volcano" if self._has_group("volcano", group) else None
         own = not group or "." not in group or group.endswith(".k8s.io")
-        return "kubernetes" if own and group in _kubernetes_groups() else None
+        return "kubernetes" if own and self._has_group("kubernetes", group) else None
+
+    def _has_group(self, product: str, group: str) -> bool:
+        """Whether the declared version, or else some other, has the API group: others are read only when asked."""
+        return group in _release(product, self.versions[product]).groups or group in _groups(product)
 
     def serving(self, api_version: str, kind: str) -> tuple[Version, ...]:
         """The versions, of all that there are schemas for, that serve the kind."""
@@ -150,20 +157,10 @@ class Catalog:
 
 
 @cache
-def _volcano_groups() -> frozenset[str]:
-    return _groups("volcano")
-
-
-@cache
-def _kubernetes_groups() -> frozenset[str]:
-    return _groups("kubernetes")
-
-
 def _groups(product: str) -> frozenset[str]:
     """The API groups of the oldest and the newest version: groups come and go slowly."""
     every = versions.known(product)
-    keys = (key for version in {every[0], every[-1]} for key in _release(product, version))
-    return frozenset(key.rpartition("/")[0].rpartition("/")[0] for key in keys)
+    return _release(product, every[0]).groups | _release(product, every[-1]).groups
 
 
 def _custom_kinds(definition: KubeObject, core: Mapping[str, dict[str, Any]]) -> Iterator[Kind]:

@@ -39,8 +39,23 @@ def annotation(value: Any, key: str) -> str | None:
     return text if isinstance(text, str) else None
 
 
+class _Written:
+    """What a document and a declaration have in common: a value that tells its identity and its waiver."""
+
+    __slots__ = ()
+    value: Any
+
+    @property
+    def ref(self) -> Ref | None:
+        return ref_of(self.value)
+
+    @property
+    def waiver(self) -> str | None:
+        return annotation(self.value, WAIVER)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Document:
+class Document(_Written):
     """One document of one file; prefix is its place in the file's document where it is an item of a List."""
 
     file: SourceFile
@@ -48,32 +63,16 @@ class Document:
     value: Any
     prefix: Pointer = ()
 
-    @property
-    def ref(self) -> Ref | None:
-        return ref_of(self.value)
-
-    @property
-    def waiver(self) -> str | None:
-        return annotation(self.value, WAIVER)
-
     def position(self, pointer: Pointer) -> Source:
         return self.file.position(self.index, (*self.prefix, *pointer))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Declaration:
+class Declaration(_Written):
     """A Basalt document after merging: the value, and the documents it came from, the last one counting most."""
 
     value: dict[str, Any]
     layers: tuple[Document, ...]
-
-    @property
-    def ref(self) -> Ref | None:
-        return ref_of(self.value)
-
-    @property
-    def waiver(self) -> str | None:
-        return annotation(self.value, WAIVER)
 
     @property
     def kind(self) -> str:

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from basalt.findings import Ref, Source
+from basalt.findings import Source
 from basalt.loading import inventories, json_text, nodes, yaml_text
 from basalt.loading.inventories import Data, Places, nearest
 from basalt.loading.limits import INVENTORY_BYTES, YAML_BYTES, Fault
@@ -43,14 +43,6 @@ class SourceFile:
         self.data = data
         self.inventory: tuple[nodes.Node, ...] | None = None
         self._line_start = (1, 0)
-
-    @property
-    def ref(self) -> Ref | None:
-        return None
-
-    @property
-    def waiver(self) -> str | None:
-        return None
 
     @property
     def is_json(self) -> bool:

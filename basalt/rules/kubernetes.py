@@ -22,9 +22,10 @@ _LABELLED = ("Environment", "Team")
 
 def object_matches_schema(index: Index) -> Iterator[Problem]:
     yield from noted("object-matches-schema")(index)
+    any_object = _any_object(index)  # built once: its validator is compiled when the first unknown kind is met
     for declared in index.objects:
         kind = index.catalog.find(*declared.ref[:2])
-        shape = kind.shape if kind else _any_object(index)
+        shape = kind.shape if kind else any_object
         for fault in shape.faults(declared.value):
             if not _knowing_versions(index, declared, fault):
                 yield Problem(declared, fault.pointer, fault.message, fault.hint)

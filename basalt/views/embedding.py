@@ -2,7 +2,7 @@
 stands in the file that holds the object."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from basalt.findings import Source
@@ -24,13 +24,13 @@ class Embedded(NamedTuple):
     object: KubeObject
     pointer: Pointer
     value: Any
-    marks: Mapping[Pointer, Mark]
+    marks: dict[Pointer, Mark]
 
     def place(self, pointer: Pointer) -> Spot:
         """Where the value at the pointer in the text stands: at its own line where the text is written line by
         line, at the text's key where it is quoted or made by Basalt."""
         start = self.object.position(self.pointer)
-        mark = nearest(dict(self.marks), pointer)
+        mark = nearest(self.marks, pointer)
         return Spot(self.object, self.pointer, _source(self.object, start, mark))
 
 

@@ -1,7 +1,6 @@
 """volcano-scheduler.conf as Volcano decodes it, as far as other rules ask: which actions and plugins are on."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from basalt.loading import yaml_text
@@ -9,8 +8,8 @@ from basalt.loading.limits import Fault
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer
 
-KEY_SUFFIX = ".conf"
-KEY_PREFIX = "volcano-scheduler"
+_KEY_SUFFIX = ".conf"
+_KEY_PREFIX = "volcano-scheduler"
 
 
 class Plugin(NamedTuple):
@@ -51,26 +50,15 @@ class Configuration(NamedTuple):
         return any(name in self.actions for name in names)
 
 
-class SchedulerConfigurations:
-    """Every scheduler configuration that the objects hold."""
-
-    def __init__(self, objects: Iterable[KubeObject]) -> None:
-        self._objects = tuple(objects)
-
-    @cached_property
-    def all(self) -> tuple[Configuration, ...]:
-        return tuple(found for each in self._objects for found in _in_config_map(each))
+def configurations(config_maps: Iterable[KubeObject]) -> Iterator[Configuration]:
+    """Every scheduler configuration that the ConfigMaps hold."""
+    for declared in config_maps:
+        for key, text in mapping(declared.value.get("data")).items():
+            if key.startswith(_KEY_PREFIX) and key.endswith(_KEY_SUFFIX) and isinstance(text, str):
+                yield Configuration(declared, ("data", key), _decode(text))
 
 
-def _in_config_map(declared: KubeObject) -> Iterator[Configuration]:
-    if declared.ref.kind != "ConfigMap":
-        return
-    for key, text in mapping(declared.value.get("data")).items():
-        if key.startswith(KEY_PREFIX) and key.endswith(KEY_SUFFIX) and isinstance(text, str):
-            yield Configuration(declared, ("data", key), decode(text))
-
-
-def decode(text: str) -> Any:
+def _decode(text: str) -> Any:
     """The value of the text's first document; None where it is not YAML."""
     try:
         return next((parsed.value for parsed in yaml_text.documents(text)), {})
