@@ -16,7 +16,8 @@ from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.quantities import Resources, add, parse, parse_map
-from basalt.views import scheduler_configuration
+from basalt.views import charts, scheduler_configuration
+from basalt.views.charts import Values
 from basalt.views.domains import Domains, participating, tiers_of
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.queue_tree import QueueTree
@@ -35,6 +36,8 @@ class Fact(enum.StrEnum):
     QUOTAS = "no ResourceQuotas"
     SCHEDULER = "no scheduler configuration"
     TEAMS = "no Teams"
+    JOB_TEMPLATES = "no JobTemplates"
+    PROMETHEUS = "no Prometheus"
     TOPOLOGY = "no Environment with a topology"
 
 
@@ -79,11 +82,19 @@ class Index:
             Fact.SCHEDULER: self.scheduler is not None,
             Fact.TEAMS: self.environment is not None or bool(self.teams),
             Fact.TOPOLOGY: self.environment is not None,
+            Fact.JOB_TEMPLATES: self.environment is not None or bool(self.of_kind("JobTemplate")),
+            Fact.PROMETHEUS: self.environment is not None or self._has_prometheus,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}
 
     def knows(self, fact: Fact) -> bool:
         return fact not in self.unknown
+
+    @property
+    def _has_prometheus(self) -> bool:
+        kinds = ("Prometheus", "ServiceMonitor", "PodMonitor", "ScrapeConfig")
+        charts_of_it = ("prometheus", "kube-prometheus-stack")
+        return any(map(self.of_kind, kinds)) or any(each.chart in charts_of_it for each in self.chart_values)
 
     @cached_property
     def gaps(self) -> tuple[Skipped, ...]:
@@ -135,7 +146,12 @@ class Index:
 
     @cached_property
     def scheduler_configurations(self) -> tuple[Configuration, ...]:
-        return tuple(scheduler_configuration.configurations(self.of_kind("ConfigMap")))
+        return tuple(scheduler_configuration.configurations(self.of_kind("ConfigMap"), self.chart_values))
+
+    @cached_property
+    def chart_values(self) -> tuple[Values, ...]:
+        """The values that Helm charts get."""
+        return tuple(charts.values(self.objects, self._gathered.chart_values))
 
     # documents
 
@@ -200,15 +216,23 @@ _GROUPS = {
     "ClusterRoleBinding": "rbac.authorization.k8s.io",
     "ConfigMap": "",
     "CustomResourceDefinition": "apiextensions.k8s.io",
+    "CronJob": "batch.volcano.sh",
+    "Deployment": "apps",
     "HyperNode": "topology.volcano.sh",
+    "JobFlow": "flow.volcano.sh",
+    "JobTemplate": "flow.volcano.sh",
     "LimitRange": "",
     "Namespace": "",
     "NetworkPolicy": "networking.k8s.io",
     "PodGroup": "scheduling.volcano.sh",
+    "PodMonitor": "monitoring.coreos.com",
     "PriorityClass": "scheduling.k8s.io",
+    "Prometheus": "monitoring.coreos.com",
     "Queue": "scheduling.volcano.sh",
     "ResourceQuota": "",
     "Role": "rbac.authorization.k8s.io",
     "RoleBinding": "rbac.authorization.k8s.io",
+    "ScrapeConfig": "monitoring.coreos.com",
     "Secret": "",
+    "ServiceMonitor": "monitoring.coreos.com",
 }

@@ -57,7 +57,15 @@ DATA = {
 WORLD = {"open", "print", "input"}
 WORLD_MODULES = {"subprocess", "socket", "tempfile", "shutil", "urllib.request", "http", "time", "random", "datetime"}
 
-_TOPOLOGY = {f"basalt.rules.{part}" for part in ("topology", "tiers", "hyper_nodes", "placement")}  # one family
+# Families in several files.
+_FAMILIES = tuple(
+    {f"basalt.rules.{part}" for part in parts}
+    for parts in (
+        ("topology", "tiers", "hyper_nodes", "placement"),
+        ("jobs", "job_tasks", "job_policies", "job_plugins", "job_names", "job_volumes", "flows"),
+        ("scheduler", "scheduler_text"),
+    )
+)
 
 
 def row(module: str) -> int:
@@ -94,7 +102,7 @@ def test_modules_of_the_platform_do_not_know_each_other(module: str) -> None:
 @pytest.mark.parametrize("module", [name for name in SOURCES if name.startswith("basalt.rules.")])
 def test_rule_families_do_not_know_each_other(module: str) -> None:
     others = {name for name in imports(SOURCES[module]) if name.startswith("basalt.rules.")}
-    parts = _TOPOLOGY if module in _TOPOLOGY else set()
+    parts = next((family for family in _FAMILIES if module in family), set())
 
     assert others <= {"basalt.rules.rule", "basalt.rules.bounds"} | parts
 

@@ -9,6 +9,7 @@ from basalt import names
 from basalt.api.schemas import show
 from basalt.findings import Problem
 from basalt.gathering import node_documents
+from basalt.gathering.chart_values import is_chart_values
 from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
 from basalt.gathering.expanding import expand, faults, is_plain_list
 from basalt.loading import files
@@ -25,6 +26,7 @@ class Gathered:
     environment: Declaration | None = None
     declarations: tuple[Declaration, ...] = ()  # Basalt's documents, the Environment included
     manifests: tuple[Document, ...] = ()  # raw Kubernetes objects, Nodes left out
+    chart_values: tuple[Document, ...] = ()  # values files of charts that Basalt knows
     nodes: tuple[tuple[Node, Document], ...] = ()
     inventories: tuple[SourceFile, ...] = ()
     reading: Reading = field(default_factory=Reading)
@@ -146,11 +148,14 @@ def _is_kind(document: Document, kind: str) -> bool:
 def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
     own: dict[tuple[str, ...], list[Document]] = {}
     manifests: list[Document] = []
+    chart_values: list[Document] = []
     found_nodes: list[tuple[Node, Document]] = []
     for document in documents:
         if _is_kustomization(document):
             continue
-        if (fault := _kind_fault(document)) is not None:
+        if is_chart_values(document.value):
+            chart_values.append(document)
+        elif (fault := _kind_fault(document)) is not None:
             gathered.problems.append(("document-kind-is-known", fault))
         elif document.value["apiVersion"] == API_VERSION:
             own.setdefault(_identity(document), []).append(document)
@@ -164,6 +169,7 @@ def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
     gathered.declarations = tuple(merge_documents(tuple(layers)) for layers in own.values())
     gathered.environment = next((each for each in gathered.declarations if each.kind == "Environment"), None)
     gathered.manifests = tuple(manifests)
+    gathered.chart_values = tuple(chart_values)
     gathered.nodes = tuple(found_nodes)
     gathered.inventories = tuple(file for file in gathered.reading.files if file.inventory is not None)
 

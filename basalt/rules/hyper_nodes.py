@@ -203,7 +203,7 @@ def hypernode_is_ours(index: Index) -> Iterator[Problem]:
     )
     if not len(hyper_nodes):
         return
-    for place, pointer, source in enabled_sources(index.of_kind("ConfigMap")):
+    for place, pointer, source in enabled_sources(index.of_kind("ConfigMap"), index.chart_values):
         count = f"{len(hyper_nodes)} declared HyperNode{'s' * (len(hyper_nodes) > 1)}"
         message = f"discovery by {source} is on beside {count}"
         yield Problem(place, pointer, message, "switch it off, or declare no HyperNodes")

@@ -108,11 +108,11 @@ def _embedded(declared: KubeObject) -> Iterator[Problem]:
     for field in ("data", "stringData", "binaryData"):
         for key, text in mapping(declared.value.get(field)).items():
             if isinstance(text, str) and "\n" in text and _HINT.search(text):
-                yield from _in_text(declared, (field, key), text)
+                yield from _in_text(declared, (field, key))
 
 
-def _in_text(declared: KubeObject, pointer: Pointer, text: str) -> Iterator[Problem]:
-    for embedded in embedding.documents(declared, pointer, text):
+def _in_text(declared: KubeObject, pointer: Pointer) -> Iterator[Problem]:
+    for embedded in embedding.documents(embedding.text_at(declared, pointer)):
         for found in sensitive.literals(embedded.value):
             if sensitive.kind_of(str(get(embedded.value, found.pointer))) is None:  # else told of the whole text
                 yield _literal(embedded.place(found.pointer), pointer, found.what)

@@ -64,7 +64,7 @@ def default_priority_is_low(index: Index) -> Iterator[Problem]:
 def _used(index: Index) -> set[str]:
     """The classes that jobs, their pods, and PodGroups name."""
     named: set[Any] = {workload.priority for workload in index.workloads}
-    tasks = (task for workload in index.workloads for task in workload.tasks())
+    tasks = (task for workload in index.workloads for task in workload.tasks)
     pods = (task.pod.get("priorityClassName") for task in tasks)
     groups = (group.spec.get("priorityClassName") for group in index.of_kind("PodGroup"))
     return {name for name in (*named, *pods, *groups) if isinstance(name, str)}

@@ -96,7 +96,7 @@ def quota_is_enforced_early(index: Index) -> Iterator[Problem]:
         count = "there is a quota" if len(quotas) == 1 else f"there are {len(quotas)} quotas"
         message = f"the scheduler lacks the plugin resourcequota, and {count} ({named})"
         hint = "add it: without it a gang is placed, and the API server then refuses the pods above the quota"
-        yield Problem(scheduler.object, scheduler.pointer, message, hint)
+        yield scheduler.problem((), message, hint)
 
 
 def quota_reaches_entitlement(index: Index) -> Iterator[Problem]:
@@ -169,7 +169,7 @@ def _pods_by_namespace(index: Index) -> dict[str, list[Labels]]:
     """The labels of the pods of declared jobs."""
     found: dict[str, list[Labels]] = {}
     for workload in index.workloads:
-        for task in () if workload.is_patch else workload.tasks():
+        for task in () if workload.is_patch else workload.tasks:
             found.setdefault(workload.object.ref.namespace or "default", []).append(workload.pod_labels(task))
     return found
 

@@ -1,15 +1,33 @@
-"""volcano-scheduler.conf as Volcano decodes it, as far as other rules ask: which actions and plugins are on."""
+"""volcano-scheduler.conf, wherever it is given: in a ConfigMap, in the values of Volcano's chart, or made from the
+Environment; and what the scheduler reads there."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from basalt.loading import yaml_text
-from basalt.loading.limits import Fault
+from basalt.findings import Place, Problem
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer
+from basalt.views import charts, embedding
+from basalt.views.charts import Values
+from basalt.views.embedding import Embedded, Text, Unreadable
 
 _KEY_SUFFIX = ".conf"
 _KEY_PREFIX = "volcano-scheduler"
+OVERRIDE = ("custom", "scheduler_config_override")
+# What the chart mounts where nobody overrides it (installer/helm/chart/volcano/config/volcano-scheduler.conf).
+CHART_DEFAULT: Mapping[str, Any] = {
+    "actions": "enqueue, allocate, backfill",
+    "tiers": [
+        {"plugins": [{"name": "priority"}, {"name": "gang", "enablePreemptable": False}, {"name": "conformance"}]},
+        {
+            "plugins": [
+                {"name": "overcommit"},
+                {"name": "drf", "enablePreemptable": False},
+                *({"name": name} for name in ("predicates", "proportion", "nodeorder", "binpack")),
+            ]
+        },
+    ],
+}
 
 
 class Plugin(NamedTuple):
@@ -20,16 +38,28 @@ class Plugin(NamedTuple):
     name: str
     settings: Mapping[str, Any]
 
+    @property
+    def pointer(self) -> Pointer:
+        return ("tiers", self.tier, "plugins", self.place)
+
 
 class Configuration(NamedTuple):
-    """One configuration text, where it stands, and what it decodes to (None where it is not YAML)."""
+    """One scheduler configuration: what it decodes to, None where its text is not YAML, and where it stands.
 
-    object: KubeObject
-    pointer: Pointer
+    written is the text's document, the fault of a text that has none, or, where the chart's own default counts, the
+    chart's values.
+    """
+
+    written: Embedded | Unreadable | Values
     value: Any
 
     @property
+    def is_chart_default(self) -> bool:
+        return isinstance(self.written, Values)
+
+    @property
     def actions(self) -> tuple[str, ...]:
+        """The names in `actions`, in order; without the empty ones."""
         text = mapping(self.value).get("actions")
         names = text.split(",") if isinstance(text, str) else []
         return tuple(name.strip() for name in names if name.strip())
@@ -49,18 +79,41 @@ class Configuration(NamedTuple):
     def has_action(self, *names: str) -> bool:
         return any(name in self.actions for name in names)
 
+    def at(self, pointer: Pointer) -> tuple[Place, Pointer]:
+        """The place and the pointer of a finding about the value at the pointer in the configuration; () is the whole
+        text."""
+        if isinstance(self.written, Embedded):
+            text = self.written.text
+            return self.written.place(pointer) if pointer else text.spot_of_all, text.pointer
+        if isinstance(self.written, Unreadable):
+            return self.written.spot, self.written.spot.pointer
+        return self.written.at(OVERRIDE)
 
-def configurations(config_maps: Iterable[KubeObject]) -> Iterator[Configuration]:
-    """Every scheduler configuration that the ConfigMaps hold."""
+    def problem(self, pointer: Pointer, message: str, hint: str = "") -> Problem:
+        """A problem with the value at the pointer in the configuration."""
+        return Problem(*self.at(pointer), message, hint)
+
+    def __str__(self) -> str:
+        """How a message about something else names it: the object, or the file."""
+        place, _ = self.at(())
+        return str(place.ref) if place.ref else place.position(()).file
+
+
+def configurations(config_maps: Iterable[KubeObject], values: Iterable[Values]) -> Iterator[Configuration]:
+    """Every scheduler configuration in the ConfigMaps, then those in charts' values."""
     for declared in config_maps:
         for key, text in mapping(declared.value.get("data")).items():
             if key.startswith(_KEY_PREFIX) and key.endswith(_KEY_SUFFIX) and isinstance(text, str):
-                yield Configuration(declared, ("data", key), _decode(text))
+                yield _read(embedding.text_at(declared, ("data", key)))
+    for each in values:
+        if each.chart == charts.VOLCANO:
+            text = each.text(OVERRIDE)
+            has_text = text is not None and text.value
+            yield _read(text) if has_text else Configuration(each, CHART_DEFAULT)
 
 
-def _decode(text: str) -> Any:
-    """The value of the text's first document; None where it is not YAML."""
-    try:
-        return next((parsed.value for parsed in yaml_text.documents(text)), {})
-    except Fault:
-        return None
+def _read(text: Text | None) -> Configuration:
+    assert text is not None
+    written = embedding.read(text)
+    value = None if isinstance(written, Unreadable) else {} if written.value is None else written.value
+    return Configuration(written, value)

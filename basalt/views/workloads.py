@@ -2,9 +2,11 @@
 JobTemplates and JobFlows, which Volcano's webhooks do not check."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from basalt.objects import KubeObject, mapping, sequence
+from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, get
 from basalt.quantities import Resources, add, parse_map
 from basalt.views.queue_tree import DEFAULT
@@ -17,6 +19,7 @@ UNKNOWN_LABELS = dict.fromkeys(
     ("volcano.sh/job-name", "volcano.sh/job-namespace", "volcano.sh/queue-name", "volcano.sh/task-index",
      "volcano.sh/task-spec"), ""
 )  # fmt: skip
+FRAMEWORK_PLUGINS = frozenset({"mpi", "pytorch", "ray", "tensorflow"})
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 _POD: Pointer = ("metadata", "annotations")
 _TEMPLATE: Pointer = ("spec", "template", "metadata", "annotations")
@@ -32,29 +35,63 @@ _ANNOTATED = {
 }
 
 
-class Task(NamedTuple):
-    """One task of a job; pod is its template's spec."""
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One task of a job, with the defaults that Volcano's webhook fills in; pod is its template's spec."""
 
     pointer: Pointer
     value: Mapping[str, Any]
     pod: Mapping[str, Any]
 
     @property
+    def name(self) -> str:
+        """`default<index>` where it has none."""
+        name = self.value.get("name")
+        return name if isinstance(name, str) and name else f"default{self.pointer[-1]}"
+
+    @property
+    def replicas(self) -> int | None:
+        """0 where nothing is said; None where it is no number."""
+        return _count(self.value.get("replicas"))
+
+    @property
+    def minimum(self) -> int | None:
+        """How many of its pods a gang needs: minAvailable, else what its partitions need, else all of them; None where
+        one of the numbers is none."""
+        if self.value.get("minAvailable") is not None:
+            return _count(self.value["minAvailable"])
+        policy = mapping(self.value.get("partitionPolicy"))
+        partitions, size = _count(policy.get("minPartitions")), _count(policy.get("partitionSize"))
+        if partitions is None or size is None:
+            return None
+        return partitions * size if partitions > 0 else self.replicas
+
+    @cached_property
     def requests(self) -> Resources:
         return pod_requests(self.pod)
 
+    def containers(self) -> Iterator[tuple[Pointer, Mapping[str, Any]]]:
+        """Its containers and then its init containers, each with the pointer to it."""
+        for field in ("containers", "initContainers"):
+            for index, container in enumerate(sequence(self.pod.get(field))):
+                yield (*self.pod_pointer, field, index), mapping(container)
+
+    @property
+    def pod_pointer(self) -> Pointer:
+        return (*self.pointer, "template", "spec")
+
     def pointer_of(self, resource: str) -> Pointer:
         """Where its first container that requests the resource says so; the task itself where it is overhead."""
-        for field in ("containers", "initContainers"):
-            for index, container in enumerate(map(mapping, sequence(self.pod.get(field)))):
-                resources = mapping(container.get("resources"))
-                for kind in ("requests", "limits"):
-                    if parse_map(resources.get(kind)).get(resource, 0) > 0:
-                        return (*self.pointer, "template", "spec", field, index, "resources", kind, resource)
+        for pointer, container in self.containers():
+            resources = mapping(container.get("resources"))
+            for kind in ("requests", "limits"):
+                if parse_map(resources.get(kind)).get(resource, 0) > 0:
+                    return (*pointer, "resources", kind, resource)
         return self.pointer
 
 
-class Workload(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Workload:
     """One job spec: the object it stands in, the pointer to it there, and the spec itself.
 
     is_patch marks a JobFlow's patch: what it leaves out comes from the JobTemplate.
@@ -83,11 +120,31 @@ class Workload(NamedTuple):
         priority = self.spec.get("priorityClassName")
         return priority if isinstance(priority, str) and priority else None
 
-    def tasks(self) -> Iterator[Task]:
-        for index, value in enumerate(sequence(self.spec.get("tasks"))):
-            task = mapping(value)
-            pod = mapping(mapping(task.get("template")).get("spec"))
-            yield Task((*self.pointer, "tasks", index), task, pod)
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        return tuple(
+            Task((*self.pointer, "tasks", index), mapping(task), mapping(get(task, ("template", "spec"), {})))
+            for index, task in enumerate(sequence(self.spec.get("tasks")))
+        )
+
+    @property
+    def replicas(self) -> int | None:
+        """All pods of the job; None where some task's number is none."""
+        return _total(task.replicas for task in self.tasks)
+
+    @property
+    def minimum(self) -> int | None:
+        """How many pods the gang needs: minAvailable, else (also where it is 0) what the tasks need together."""
+        own = _count(self.spec.get("minAvailable"))
+        return _total(task.minimum for task in self.tasks) if own == 0 else own
+
+    @cached_property
+    def plugins(self) -> Mapping[str, list[str]]:
+        """The job plugins with their arguments, those included that Volcano's webhook adds: svc for a framework's
+        plugin, ssh for mpi (patchDefaultPlugins in mutate_job.go)."""
+        declared = {name: strings(flags) for name, flags in mapping(self.spec.get("plugins")).items()}
+        needed = [*(["svc"] if FRAMEWORK_PLUGINS & declared.keys() else []), *(["ssh"] if "mpi" in declared else [])]
+        return declared | {name: [] for name in needed if name not in declared}
 
 
 class Destination(NamedTuple):
@@ -136,7 +193,7 @@ def demands(objects: Iterable[KubeObject]) -> Iterator[Demand]:
 def _requested(workload: Workload) -> Iterator[tuple[str, Pointer]]:
     """By the first task that requests it."""
     seen: set[str] = set()
-    for task in workload.tasks():
+    for task in workload.tasks:
         found = {resource for resource, amount in task.requests.items() if amount > 0} - seen
         seen |= found
         yield from ((resource, task.pointer_of(resource)) for resource in found)
@@ -147,6 +204,18 @@ def _minimum(group: KubeObject) -> Iterator[tuple[str, Pointer]]:
     for key, amount in parse_map(group.spec.get("minResources")).items():
         if amount > 0 and key != "pods" and not key.startswith(("limits.", "count/")):
             yield key.removeprefix("requests."), ("spec", "minResources", key)
+
+
+def _count(value: Any) -> int | None:
+    """A number of pods, 0 where nothing is said; None where it is no number, which object-matches-schema tells."""
+    if value is None:
+        return 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
 
 
 def _destination(declared: KubeObject, at: Pointer, spec: Mapping[str, Any], queue: str) -> Destination:
