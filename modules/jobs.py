@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 from basalt.gathering.documents import merge
 from basalt.objects import MANAGED_BY, Manifest
-from basalt.pointers import Pointer
+from basalt.pointers import Pointer, get
 from basalt.quantities import as_written
 
 API_VERSION = "batch.volcano.sh/v1alpha1"
+SCHEDULER = "volcano"
+QUEUE = "default"
 _RETRIES = 3
+_NEEDING_SVC = {"tensorflow", "mpi", "pytorch", "ray"}
 _SHARED_MEMORY = "shared-memory"
 _DURATION = re.compile(r"([0-9]+)([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -59,7 +62,7 @@ def job(metadata: Mapping[str, Any], spec: Mapping[str, Any], context: Context) 
     """The Job, the patch applied last."""
     tasks = list(_tasks(spec))
     job_spec: dict[str, Any] = {
-        "schedulerName": "volcano",
+        "schedulerName": SCHEDULER,
         "queue": spec.get("queue", context.queue),
         "minAvailable": sum(task.minimum for task in tasks),
         "maxRetry": spec.get("retries", _RETRIES),
@@ -81,8 +84,57 @@ def job(metadata: Mapping[str, Any], spec: Mapping[str, Any], context: Context) 
         "spec": job_spec,
     }
     patch = spec.get("patch") or {}
-    patched = _patched(patch, ()) if patch else ()
-    return Manifest(merge(value, patch), {**_origins(tasks, spec), **dict(patched)})
+    return Manifest(_filled(merge(value, patch)), _with_patch(_origins(tasks, spec), patch))
+
+
+def _filled(value: dict[str, Any]) -> dict[str, Any]:
+    """The Job with what Volcano's webhook and the CRD's schema would still fill in, where a patch left it out. What has
+    the wrong type is left as it is."""
+    spec = value.get("spec")
+    if not isinstance(spec, Mapping):
+        return value
+    filled = dict(spec)
+    for field, default in (("schedulerName", SCHEDULER), ("queue", QUEUE), ("maxRetry", _RETRIES)):
+        filled[field] = filled.get(field) or default
+    if isinstance(spec.get("tasks"), list):
+        filled["tasks"] = [_filled_task(index, task) for index, task in enumerate(spec["tasks"])]
+    if not filled.get("minAvailable"):
+        minimums = [task.get("minAvailable") for task in filled.get("tasks") or () if isinstance(task, Mapping)]
+        filled["minAvailable"] = sum(minimum for minimum in minimums if isinstance(minimum, int))
+    if isinstance(plugins := spec.get("plugins"), Mapping):
+        needed = [*(["svc"] if _NEEDING_SVC & plugins.keys() else []), *(["ssh"] if "mpi" in plugins else [])]
+        filled["plugins"] = {**plugins, **{name: [] for name in needed if name not in plugins}}
+    return {**value, "spec": _with_mode(filled)}
+
+
+def _filled_task(index: int, task: Any) -> Any:
+    if not isinstance(task, Mapping):
+        return task
+    filled = {**task, "name": task.get("name") or f"default{index}", "maxRetry": task.get("maxRetry") or _RETRIES}
+    if isinstance(policy := task.get("partitionPolicy"), Mapping):
+        filled["partitionPolicy"] = _with_mode({"minPartitions": 0, **policy})
+    if task.get("minAvailable") is None:
+        filled["minAvailable"] = _minimum_of_partitions(filled.get("partitionPolicy")) or _replicas(task)
+    pod = get(task, ("template", "spec"))
+    if isinstance(pod, Mapping) and pod.get("hostNetwork") is True and not pod.get("dnsPolicy"):
+        filled["template"] = {**task["template"], "spec": {**pod, "dnsPolicy": "ClusterFirstWithHostNet"}}
+    return filled
+
+
+def _replicas(task: Mapping[str, Any]) -> int:
+    replicas = task.get("replicas")
+    return replicas if isinstance(replicas, int) else 0
+
+
+def _minimum_of_partitions(policy: Any) -> int:
+    least, size = (get(policy, (field,)) for field in ("minPartitions", "partitionSize"))
+    return least * size if isinstance(least, int) and isinstance(size, int) else 0
+
+
+def _with_mode(value: dict[str, Any]) -> dict[str, Any]:
+    """The map, its networkTopology with the mode that the CRD's schema fills in."""
+    topology = value.get("networkTopology")
+    return {**value, "networkTopology": {"mode": "hard", **topology}} if isinstance(topology, Mapping) else value
 
 
 def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,6 +264,13 @@ def _task_origins(
         found[(*container, "volumeMounts", index)] = ("spec", "volumes", index)
     shared = (*pod, "volumes", len(spec.get("volumes", ())))
     return found | {shared: (*role, "sharedMemory"), (*shared, "emptyDir", "sizeLimit"): (*role, "sharedMemory")}
+
+
+def _with_patch(origins: Mapping[Pointer, Pointer], patch: Mapping[str, Any]) -> dict[Pointer, Pointer]:
+    """The origins after the patch: nothing below a value that it sets follows from anything else."""
+    patched = dict(_patched(patch, ())) if patch else {}
+    kept = {at: origin for at, origin in origins.items() if not any(at[: len(each)] == each for each in patched)}
+    return {**kept, **patched}
 
 
 def _patched(patch: Any, pointer: Pointer) -> Iterator[tuple[Pointer, Pointer]]:

@@ -476,9 +476,27 @@ def test_patch_is_applied_last_and_null_removes() -> None:
     assert made["spec"] == {
         **{key: value for key, value in plain["spec"].items() if key != "policies"},
         "minAvailable": 1,
-        "tasks": [{"name": "other", "replicas": 1}],
+        "tasks": [{"name": "other", "replicas": 1, "minAvailable": 1, "maxRetry": 3}],
         "plugins": {"env": [], "svc": [], "ssh": []},
     }
+
+
+def test_what_a_patch_gets_wrong_is_left_for_the_rules() -> None:
+    assert job(framework="plain", patch={"spec": []})["spec"] == []
+    made = job(framework="plain", patch={"spec": {"tasks": [7, {"replicas": "2", "template": []}], "plugins": [1]}})[
+        "spec"
+    ]
+    assert made["tasks"] == [7, {"replicas": "2", "template": [], "name": "default1", "maxRetry": 3, "minAvailable": 0}]
+    assert made["plugins"] == [1]
+
+
+def test_nothing_below_a_patched_value_follows_from_a_role() -> None:
+    manifest = jobs.job(
+        METADATA, {"framework": "plain", "roles": {"w": {"replicas": 1}}, "patch": {"spec": {"tasks": []}}}, CONTEXT
+    )
+
+    assert manifest.origins["spec", "tasks"] == ("spec", "patch", "spec", "tasks")
+    assert not [at for at in manifest.origins if at[:2] == ("spec", "tasks") and len(at) > 2]
 
 
 def test_annotations_and_labels_are_taken_over_but_for_basalts_own() -> None:
@@ -506,7 +524,9 @@ def mutated(declared: Mapping[str, Any]) -> dict[str, Any]:
         pod = task["template"]["spec"]
         if pod.get("hostNetwork"):
             pod.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
-        task.setdefault("minAvailable", task["replicas"])
+        partitions = task.get("partitionPolicy", {})
+        least = partitions.get("minPartitions", 0) * partitions.get("partitionSize", 0)
+        task.setdefault("minAvailable", least or task["replicas"])
         task["maxRetry"] = task.get("maxRetry") or 3
     spec["minAvailable"] = spec.get("minAvailable") or sum(task["minAvailable"] for task in spec["tasks"])
     if plugins := spec.get("plugins"):
@@ -515,8 +535,12 @@ def mutated(declared: Mapping[str, Any]) -> dict[str, Any]:
         if "mpi" in plugins:
             plugins.setdefault("ssh", [])
     # and the defaults of the CRD's schema
-    if topology := spec.get("networkTopology"):
-        topology.setdefault("mode", "hard")
+    policies = [task["partitionPolicy"] for task in spec["tasks"] if "partitionPolicy" in task]
+    for policy in policies:
+        policy.setdefault("minPartitions", 0)
+    for holder in (spec, *policies):
+        if topology := holder.get("networkTopology"):
+            topology.setdefault("mode", "hard")
     return value
 
 
@@ -538,6 +562,16 @@ ROLES = st.fixed_dictionaries(
         "tolerations": st.just([{"operator": "Exists"}]),
     },
 )
+PATCHES: list[Spec] = [
+    {},
+    {"spec": {"maxRetry": 9, "plugins": {"ssh": []}, "policies": None}},
+    {"spec": {"maxRetry": None, "queue": "", "schedulerName": None, "minAvailable": 0, "plugins": {"mpi": []}}},
+    {"spec": {"tasks": [{"replicas": 2, "template": {"spec": {"hostNetwork": True}}}], "minAvailable": None}},
+    {"spec": {"tasks": [{"name": "a", "replicas": 6, "template": {"spec": {}}, "partitionPolicy": {
+        "totalPartitions": 3, "partitionSize": 2, "minPartitions": 2, "networkTopology": {"highestTierAllowed": 1}}}]}},
+    {"spec": {"tasks": [{"replicas": 4, "template": {"spec": {}}, "partitionPolicy": {
+        "totalPartitions": 2, "partitionSize": 2}}]}},
+]  # fmt: skip
 JOBS = st.fixed_dictionaries(
     {
         "framework": st.sampled_from(["pytorch", "tensorflow", "mpi", "ray", "index", "plain"]),
@@ -551,7 +585,7 @@ JOBS = st.fixed_dictionaries(
         "volumes": st.lists(st.just({"name": "data", "mountPath": "/data", "claim": "c"}), max_size=2),
         "retries": st.integers(1, 5),
         "ttlAfterFinished": st.sampled_from(["24h", 3600]),
-        "patch": st.sampled_from([{}, {"spec": {"maxRetry": 9, "plugins": {"ssh": []}, "policies": None}}]),
+        "patch": st.sampled_from(PATCHES),
     },
 )
 GROUPS = st.lists(st.sampled_from(["leads", "devs", "guests"]), unique=True, max_size=2)
