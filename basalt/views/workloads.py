@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, get
-from basalt.quantities import Resources, add, parse_map
+from basalt.quantities import Resources, parse_map
 from basalt.views.queue_tree import DEFAULT
 from basalt.views.queue_tree import GROUP as SCHEDULING
+from basalt.views.requests import pod_requests
 
 _BATCH = "batch.volcano.sh"
 _FLOW = "flow.volcano.sh"
@@ -249,31 +250,3 @@ def _patches(declared: KubeObject) -> Iterator[Workload]:
         patch = mapping(mapping(value).get("patch")).get("jobSpec")
         if isinstance(patch, Mapping):
             yield Workload(declared, ("spec", "flows", index, "patch", "jobSpec"), patch, is_patch=True)
-
-
-def pod_requests(pod: Mapping[str, Any]) -> Resources:
-    """What the scheduler counts for a pod: the sum over containers and sidecars, or the largest init container where
-    that is more, plus overhead. A limit without a request counts as one.
-
-    Source: PodRequests in k8s.io/component-helpers/resource/helpers.go.
-    """
-    total: Resources = {}
-    sidecars: Resources = {}
-    largest: Resources = {}
-    for container in map(mapping, sequence(pod.get("initContainers"))):
-        requests = container_requests(container)
-        if container.get("restartPolicy") == "Always":
-            sidecars = add(sidecars, requests)
-        largest = _larger(largest, add(sidecars, {} if container.get("restartPolicy") == "Always" else requests))
-    for container in map(mapping, sequence(pod.get("containers"))):
-        total = add(total, container_requests(container))
-    return add(_larger(add(total, sidecars), largest), parse_map(pod.get("overhead")))
-
-
-def container_requests(container: Mapping[str, Any]) -> Resources:
-    resources = mapping(container.get("resources"))
-    return {**parse_map(resources.get("limits")), **parse_map(resources.get("requests"))}
-
-
-def _larger(one: Resources, other: Resources) -> Resources:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
