@@ -45,6 +45,10 @@ fmt: $(VENV)/.dev ## format, and mend what the linter can mend
 schemas: $(VENV)/.runtime ## the schemas of Kubernetes and Volcano, from the pinned Go modules (needs Go)
 	$(BIN)/python tools/schemas/generate.py
 
+docs: $(VENV)/.runtime ## docs/rules, and what Basalt says about Volcano's own examples (that part needs Go)
+	$(BIN)/python tools/docs/rule_pages.py
+	$(BIN)/python tools/docs/volcano_examples.py
+
 golden: $(VENV)/.dev ## rewrite the golden trees of tests/golden from what the compiler writes now
 	$(BIN)/python -m tests.golden
 
@@ -52,6 +56,7 @@ lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyp
 	$(BIN)/python tools/lock.py
 
 bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
+	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.end_to_end
 
 clean: ## remove the virtual environment and everything built

@@ -5,15 +5,12 @@ accounts them. Exit code 1 where an aim is missed.
 """
 
 import argparse
-import os
-import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks import inventory
+from benchmarks.processes import Cost, median, run
 
 AIM = 2.0  # times the CPU time of orjson.loads
 LINEAR = 1.25  # how much dearer a node may be in the largest inventory than in the smallest
@@ -28,30 +25,6 @@ spec:
       - {name: leaf, label: example.com/leaf}
       - {name: spine, label: example.com/spine}
 """
-
-
-class Cost(NamedTuple):
-    """Of one process: CPU seconds and peak memory in MiB."""
-
-    cpu: float
-    memory: float
-
-
-def run(command: list[str], folder: Path) -> Cost:
-    """The cost of the command in the folder, its output thrown away; it must succeed."""
-    child = os.fork()
-    if child == 0:
-        os.chdir(folder)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.execv(command[0], command)
-    _, status, used = os.wait4(child, 0)
-    if status:
-        raise SystemExit(f"{' '.join(command)} failed with {os.waitstatus_to_exitcode(status)}")
-    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-
-
-def median(costs: Sequence[Cost]) -> Cost:
-    return Cost(statistics.median(each.cpu for each in costs), max(each.memory for each in costs))
 
 
 def measure(nodes: int, runs: int, folder: Path) -> tuple[Cost, Cost]:

@@ -10,10 +10,11 @@ import jsonschema_rs
 import pytest
 
 from basalt.api import structural
+from tools import go_modules
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "schemas" / "kubernetes").glob("*.json")) + sorted((ROOT / "schemas" / "volcano").glob("*.json"))
-SOURCES = json.loads((ROOT / "tools" / "schemas" / "sources.json").read_text())
+SOURCES = go_modules.pinned()
 KUBERNETES = ("1.29", "1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 VOLCANO = ("1.13", "1.14", "1.15")
 

@@ -1,4 +1,4 @@
-"""Writes schemas/kubernetes/ and schemas/volcano/ from the Go modules pinned in sources.json: `make schemas`.
+"""Writes schemas/kubernetes/ and schemas/volcano/ from the Go modules pinned in tools/go_modules.json: `make schemas`.
 
 Decides which kinds and definitions are kept; how a schema becomes strict is basalt/api/structural.py. Needs Go, and the
 network for a module that is not in Go's cache. The same sources give the same bytes.
@@ -6,10 +6,7 @@ network for a module that is not in Go's cache. The same sources give the same b
 
 import json
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,6 +19,8 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))  # so that the checkout's own structural.py is used, installed or not
 
 from basalt.api.structural import Schema, reachable, strict_crd, strict_definitions  # noqa: E402  # the path comes first
+from tools import go_modules  # noqa: E402
+from tools.go_modules import Refusal, downloaded  # noqa: E402
 from tools.schemas import enums  # noqa: E402
 
 KUBERNETES = "k8s.io/kubernetes"
@@ -44,16 +43,9 @@ GROUP_VERSION_KIND = ("group", "version", "kind")
 SHARED_LENGTH = 400  # characters of a subschema from which on a second copy becomes a definition of its own
 
 
-class Refusal(Exception):
-    """Why nothing can be generated, in one line."""
-
-
 def main() -> int:
-    if shutil.which("go") is None:
-        print("generate.py: go is not on the PATH; install Go to regenerate the schemas", file=sys.stderr)
-        return 2
     try:
-        files = dict(generated(json.loads((HERE / "sources.json").read_text())))
+        files = dict(generated(go_modules.pinned()))
     except Refusal as refusal:
         print(f"generate.py: {refusal}", file=sys.stderr)
         return 1
@@ -89,21 +81,6 @@ def volcano_files(
 
 def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.lstrip("v").split(".")]
-
-
-def downloaded(source: dict[str, str]) -> Path:
-    """The folder of the module as Go's checksum database knows it and as sources.json pins it."""
-    name = f"{source['module']}@{source['version']}"
-    with tempfile.TemporaryDirectory() as outside:  # where no go.mod has a say
-        command = ["go", "mod", "download", "-json", name]
-        run = subprocess.run(command, cwd=outside, capture_output=True, text=True, check=False)
-    answer = json.loads(run.stdout or "{}")
-    if run.returncode or "Dir" not in answer:
-        reason = " ".join((answer.get("Error") or run.stderr or "go mod download failed").split())
-        raise Refusal(f"{name}: {reason.removeprefix(name + ': ')}")
-    if answer["Sum"] != source["sum"]:
-        raise Refusal(f"{name}: its sum is {answer['Sum']}, sources.json pins {source['sum']}")
-    return Path(answer["Dir"])
 
 
 def kubernetes(folder: Path) -> dict[str, Any]:
