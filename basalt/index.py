@@ -20,6 +20,7 @@ from basalt.views import charts, scheduler_configuration
 from basalt.views.charts import Values
 from basalt.views.domains import Domains, participating, tiers_of
 from basalt.views.hyper_nodes import HyperNodes
+from basalt.views.metric_sources import Sources
 from basalt.views.queue_tree import QueueTree
 from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import Workload, workloads
@@ -38,6 +39,7 @@ class Fact(enum.StrEnum):
     TEAMS = "no Teams"
     JOB_TEMPLATES = "no JobTemplates"
     PROMETHEUS = "no Prometheus"
+    METRICS_SERVER = "no metrics-server"
     TOPOLOGY = "no Environment with a topology"
 
 
@@ -84,6 +86,7 @@ class Index:
             Fact.TOPOLOGY: self.environment is not None,
             Fact.JOB_TEMPLATES: self.environment is not None or bool(self.of_kind("JobTemplate")),
             Fact.PROMETHEUS: self.environment is not None or self._has_prometheus,
+            Fact.METRICS_SERVER: self.environment is not None or self.metric_sources.has_resource_metrics,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}
 
@@ -92,9 +95,12 @@ class Index:
 
     @property
     def _has_prometheus(self) -> bool:
-        kinds = ("Prometheus", "ServiceMonitor", "PodMonitor", "ScrapeConfig")
-        charts_of_it = ("prometheus", "kube-prometheus-stack")
-        return any(map(self.of_kind, kinds)) or any(each.chart in charts_of_it for each in self.chart_values)
+        kinds = ("ServiceMonitor", "PodMonitor", "ScrapeConfig")
+        return self.metric_sources.has_prometheus or any(map(self.of_kind, kinds))
+
+    @cached_property
+    def metric_sources(self) -> Sources:
+        return Sources(self.objects, self.chart_values)
 
     @cached_property
     def gaps(self) -> tuple[Skipped, ...]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from basalt.findings import Place
 from basalt.gathering import places
-from basalt.gathering.chart_values import of_volcano
+from basalt.gathering.chart_values import charts_in
 from basalt.gathering.documents import Document
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get
@@ -51,7 +51,7 @@ class Values(NamedTuple):
 def values(objects: Iterable[KubeObject], documents: Iterable[Document]) -> Iterator[Values]:
     """Every chart's values; documents are the values files."""
     for document in documents:
-        yield from (Values(VOLCANO, document, pointer) for pointer in of_volcano(document.value))
+        yield from (Values(chart, document, pointer) for chart, pointer in charts_in(document.value))
     for declared in objects:
         kind = (declared.ref.group, declared.ref.kind)
         if kind == ("helm.toolkit.fluxcd.io", "HelmRelease"):
