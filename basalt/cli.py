@@ -28,17 +28,14 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"basalt {__version__}")
-    common = _Parser(add_help=False, allow_abbrev=False)
-    common.add_argument("--quiet", action="store_true", help="print findings and results only")
-    common.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
-    common.add_argument("--strict", action="store_true", help="let any finding fail, warnings too")
-    common.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    common, for_check = _common("text", "json"), _common("text", "json", "sarif", "github")
 
     def add(
         name: str, summary: str, *, environment: str = "an environment's folder, or its name under stacks/"
     ) -> _Parser:
-        command = commands.add_parser(name, help=summary, description=summary, parents=[common], allow_abbrev=False)
+        options = for_check if name == "check" else common
+        command = commands.add_parser(name, help=summary, description=summary, parents=[options], allow_abbrev=False)
         if environment:
             command.add_argument("environment", metavar="ENV", help=environment)
         return command
@@ -52,6 +49,16 @@ def _parser() -> argparse.ArgumentParser:
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")
     schema.add_argument("kind", metavar="KIND", help="Environment, Team, TrainingJob or Guardrail")
     return parser
+
+
+def _common(*formats: str) -> _Parser:
+    """The options that every command has."""
+    common = _Parser(add_help=False, allow_abbrev=False)
+    common.add_argument("--quiet", action="store_true", help="print findings and results only")
+    common.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
+    common.add_argument("--strict", action="store_true", help="let any finding fail, warnings too")
+    common.add_argument("--format", choices=formats, default="text", help="default: text")
+    return common
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

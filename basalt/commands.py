@@ -15,7 +15,7 @@ from basalt.gathering.documents import KINDS
 from basalt.gathering.folders import folder_of, project_of
 from basalt.loading.files import Misuse
 from basalt.rendering import layout, switch
-from basalt.reporting import json_format, text, tree_text
+from basalt.reporting import github, json_format, sarif, text, tree_text
 from basalt.rules import FAMILIES, RULES
 
 Options = argparse.Namespace
@@ -23,7 +23,13 @@ Options = argparse.Namespace
 
 def check(options: Options) -> int:
     compilation = _compile(options, needs_environment=False)
-    _print_findings(compilation, options)
+    if options.format == "sarif":
+        found = sarif.report(compilation.name, compilation.findings, compilation.skipped)
+        _write(sarif.text(found))
+    elif options.format == "github":
+        _write(github.report(compilation.findings))
+    else:
+        _print_findings(compilation, options)
     return _exit_code(compilation, options)
 
 

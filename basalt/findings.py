@@ -70,8 +70,12 @@ class Finding:
     object: Ref | None
     pointer: Pointer
     source: Source
-    waived: bool = False
+    reason: str | None = None  # why it is waived; None where it is not
     shows_source: bool = True  # False keeps the source line, which may hold a secret, out of every output
+
+    @property
+    def waived(self) -> bool:
+        return self.reason is not None
 
     @property
     def order(self) -> tuple[Source, str, Pointer, str]:

@@ -34,12 +34,10 @@ def judge(index: Index) -> Verdict:
     skipped = tuple(sorted(_skipped(index)))
     judged = list(_once(_specific(list(_problems(index)))))
     found_waivers = _waivers(index)
-    findings = [
-        _finding(rule, problem, waived=found_waivers.cover(problem.place, rule.name)) for rule, problem in judged
-    ]
+    findings = [_finding(rule, problem, found_waivers.cover(problem.place, rule.name)) for rule, problem in judged]
     unjudged = {each.rule for each in skipped}
-    for problem, waived in found_waivers.faults(unjudged, is_whole=index.broken is None):
-        findings.append(_finding(RULES[waivers.RULE], problem, waived=waived))
+    for problem, reason in found_waivers.faults(unjudged, is_whole=index.broken is None):
+        findings.append(_finding(RULES[waivers.RULE], problem, reason))
     return Verdict(tuple(sorted(findings, key=lambda found: found.order)), skipped)
 
 
@@ -97,7 +95,7 @@ def _waivers(index: Index) -> Waivers:
     return Waivers([*index.declarations, *raw], {*RULES, *guardrails.rule_names(index)})
 
 
-def _finding(rule: Rule, problem: Problem, *, waived: bool) -> Finding:
+def _finding(rule: Rule, problem: Problem, reason: str | None) -> Finding:
     place, pointer, message, hint = problem
     source = place.position(pointer)
     value = places.value(place)
@@ -105,7 +103,7 @@ def _finding(rule: Rule, problem: Problem, *, waived: bool) -> Finding:
     message = sensitive.hidden(message, secret)
     hint = sensitive.hidden(hint) if secret is None or rule.is_private else ""  # one may repeat the value in part
     shows = secret is None and not rule.is_private and not _may_show_a_secret(place, source)
-    return Finding(rule.name, rule.severity, message, hint, place.ref, pointer, source, waived, shows)
+    return Finding(rule.name, rule.severity, message, hint, place.ref, pointer, source, reason, shows)
 
 
 def _may_show_a_secret(place: Place, source: Source) -> bool:

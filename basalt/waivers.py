@@ -32,12 +32,13 @@ class Waivers:
         for place in found:
             self._entries(place)
 
-    def cover(self, place: Place, rule: str) -> bool:
-        """Whether a waiver of the place's document covers a finding of the rule; if so, it has matched one."""
+    def cover(self, place: Place, rule: str) -> str | None:
+        """The reason by which a waiver of the place's document covers a finding of the rule; it has then matched one.
+        None where there is no such waiver."""
         matching = [entry for entry in self._entries(place) if entry.rule == rule and entry.reason]
         for entry in matching:
             entry.is_used = True
-        return bool(matching)
+        return matching[0].reason if matching else None
 
     def _entries(self, place: Place) -> list[_Waiver]:
         text = place.waiver
@@ -48,20 +49,20 @@ class Waivers:
             self._of[where] = (place, [_Waiver(part) for part in text.split(";") if part.strip()])
         return self._of[where][1]
 
-    def faults(self, unjudged: Collection[str], *, is_whole: bool) -> Iterator[tuple[Problem, bool]]:
-        """Waivers without a reason, for an unknown rule, or that matched no finding; and whether each is waived.
+    def faults(self, unjudged: Collection[str], *, is_whole: bool) -> Iterator[tuple[Problem, str | None]]:
+        """Waivers without a reason, for an unknown rule, or that matched no finding; and why each is waived.
         is_whole: every rule was judged but the given ones, so that a waiver that matched nothing is known to."""
         own: list[tuple[Place, _Waiver]] = []
         for place, entries in list(self._of.values()):
             if not entries:
-                yield Problem(place, _AT, "waives nothing", _FORM), False
+                yield Problem(place, _AT, "waives nothing", _FORM), None
             own.extend((place, entry) for entry in entries if entry.rule == RULE)
             for entry in entries:
                 if entry.rule != RULE and (fault := self._fault(entry, unjudged, is_whole=is_whole)):
                     yield Problem(place, _AT, *fault), self.cover(place, RULE)
         for place, entry in own:  # last, when it is known what they cover
             if fault := self._fault(entry, unjudged, is_whole=is_whole):
-                yield Problem(place, _AT, *fault), False
+                yield Problem(place, _AT, *fault), None
 
     def _fault(self, entry: _Waiver, unjudged: Collection[str], *, is_whole: bool) -> tuple[str, str] | None:
         if not entry.rule:

@@ -42,12 +42,17 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\n", "\\n").replace("\t", "    "))
 
 
+def said(found: Finding) -> str:
+    """What a finding says, with the object and the field that it is about."""
+    where = " ".join(filter(None, (str(found.object) if found.object else "", dotted(found.pointer))))
+    return f"{where}: {found.message}" if where else found.message
+
+
 def finding(found: Finding, line_of: LineOf, paint: Paint) -> str:
     """One finding, three to four lines."""
     file, line, column = found.source
-    where = " ".join(filter(None, (str(found.object) if found.object else "", dotted(found.pointer))))
     place = paint.bold(printable(f"{file}:{line}:{column}:"))
-    message = printable(f"{where}: {found.message}" if where else found.message)
+    message = printable(said(found))
     label = f"{found.severity} " if found.severity is not Severity.ERROR else ""
     label = "waived " if found.waived else label
     lines = [
