@@ -17,6 +17,7 @@ Found = list[tuple[str, int]]  # rule, line
 
 CONFIG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 JOB = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: a}\n"
+TASKS = "spec:\n  tasks: [{name: a, replicas: 1, template: {spec: {containers: [{name: b, image: c:1}]}}}]\n"
 ENVIRONMENT = "apiVersion: basalt.dev/v1alpha1\nkind: Environment\nmetadata: {name: case}\n"
 TRAINING_JOB = "apiVersion: basalt.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: b}\n"
 CRD = """\
@@ -100,9 +101,9 @@ def compiled(folder: Path, content: str | bytes, name: str = "input.yaml") -> Co
         # specs
         (JOB + "spec: hi\n", [("object-matches-schema", 4)]),
         (JOB + "spec: [a]\n", [("object-matches-schema", 4)]),
-        (JOB + 'spec: {minAvailable: "+-5"}\n', [("object-matches-schema", 4)]),
-        (JOB + f'spec: {{minAvailable: "{"9" * 5000}"}}\n', [("object-matches-schema", 4)]),
-        (JOB + 'spec: {minAvailable: "\u0663"}\n', [("object-matches-schema", 4)]),
+        (JOB + TASKS + '  minAvailable: "+-5"\n', [("object-matches-schema", 6)]),
+        (JOB + TASKS + f'  minAvailable: "{"9" * 5000}"\n', [("object-matches-schema", 6)]),
+        (JOB + TASKS + '  minAvailable: "\u0663"\n', [("object-matches-schema", 6)]),
         (CONFIG + "data: {" + "a: {" * 190 + "}" * 190 + "}\n", [("object-matches-schema", 4)]),
         ("{apiVersion: v1, kind: Node, metadata: {name: a}, spec: {taints: {a: b}}}", [("object-matches-schema", 1)]),
         ("{apiVersion: v1, kind: Node}", [("name-is-valid", 1)]),

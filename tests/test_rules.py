@@ -70,5 +70,6 @@ def test_severities_are_those_of_the_contract() -> None:
         "scalar-is-unambiguous", "waiver-is-sound", "domain-has-several-nodes", "topology-label-is-current",
         "node-is-placed", "deserved-fits-cluster", "queue-covers-its-jobs", "queue-fields-are-read",
         "quota-is-enforced-early", "quota-reaches-entitlement", "group-belongs-to-a-team", "priority-values-differ",
-        "default-priority-is-low",
+        "default-priority-is-low", "topology-constrains", "topology-can-preempt", "gang-is-whole",
+        "scheduler-action-is-present", "scheduler-tiers-are-ordered", "gang-allows-preemption",
     }  # fmt: skip
