@@ -15,6 +15,7 @@ from basalt.gathering.folders import Gathered
 from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
+from basalt.pointers import get
 from basalt.quantities import Resources, add, parse, parse_map
 from basalt.views import charts, scheduler_configuration
 from basalt.views.charts import Values
@@ -159,6 +160,12 @@ class Index:
         """The values that Helm charts get."""
         return tuple(charts.values(self.objects, self._gathered.chart_values))
 
+    def is_development(self, declared: KubeObject) -> bool:
+        """Whether the object, or the whole environment, is for development only."""
+        own = mapping(get(declared.written.value, ("metadata", "labels")))
+        environment = mapping(get(self.environment.value, ("metadata", "labels"))) if self.environment else {}
+        return _DEVELOPMENT in (declared.labels.get(_PURPOSE), own.get(_PURPOSE), environment.get(_PURPOSE))
+
     # documents
 
     @cached_property
@@ -206,6 +213,9 @@ class Index:
     def place_of(self, node: Node) -> Document:
         """Where the node stands in its inventory."""
         return self._node_places[node.name]
+
+
+_PURPOSE, _DEVELOPMENT = "basalt.dev/purpose", "development"
 
 
 def _ref(declared: KubeObject) -> Ref:

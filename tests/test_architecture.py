@@ -64,6 +64,12 @@ _FAMILIES = tuple(
         ("topology", "tiers", "hyper_nodes", "placement"),
         ("jobs", "job_tasks", "job_policies", "job_plugins", "job_names", "job_volumes", "flows"),
         ("scheduler", "scheduler_text"),
+        ("job_pods", "job_containers"),
+        ("tenancy", "tenant_jobs"),
+        ("accelerators", "gpu_operator"),
+        ("identity", "login_chain"),
+        ("metrics", "metric_chain"),
+        ("delivery", "order"),
     )
 )
 

@@ -3,11 +3,16 @@ does not, its page in pages/<rule>.md, its cases in tests/cases/<rule>.yaml. Rul
 """
 
 from basalt.rules import (
+    accelerators,
+    delivery,
     descheduler,
+    identity,
     inputs,
+    job_pods,
     job_topology,
     jobs,
     kubernetes,
+    metrics,
     priorities,
     queues,
     scheduler,
@@ -23,10 +28,15 @@ FAMILIES: dict[str, tuple[Rule, ...]] = {
     "Jobs and topology": job_topology.RULES,
     "Queues": queues.RULES,
     "Volcano jobs, cron jobs, flows and pod groups": jobs.RULES,
+    "Pods of training jobs": job_pods.RULES,
     "Tenancy": tenancy.RULES,
     "Priorities": priorities.RULES,
     "Scheduler configuration": scheduler.RULES,
     "Descheduler": descheduler.RULES,
+    "Accelerators": accelerators.RULES,
+    "Identity": identity.RULES,
+    "Metrics": metrics.RULES,
+    "Delivery": delivery.RULES,
 }
 
 RULES: dict[str, Rule] = {rule.name: rule for family in FAMILIES.values() for rule in family}

@@ -9,6 +9,7 @@ from basalt.gathering.documents import Declaration
 from basalt.index import Fact, Index
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.quantities import Amount, is_extended, is_quota_key, parse, show
+from basalt.rules import tenant_jobs
 from basalt.rules.rule import Rule
 from basalt.views.access import ALMIGHTY, SYSTEM, Binding, Grant, Roles, bindings
 from basalt.views.network_policies import Labels, allows_dns, isolates_egress, selects
@@ -276,7 +277,8 @@ def group_belongs_to_a_team(index: Index) -> Iterator[Problem]:
             yield Problem(team, ("spec", "access"), message, "add a group to access.admin, edit or view")
 
 
-RULES = (
+RULES: tuple[Rule, ...] = (
+    *tenant_jobs.RULES,
     Rule("namespace-has-one-team", Severity.ERROR, namespace_has_one_team),
     Rule("namespace-is-not-system", Severity.ERROR, namespace_is_not_system),
     Rule("quota-key-is-legal", Severity.ERROR, quota_key_is_legal),
