@@ -9,6 +9,7 @@ from typing import Any
 
 from basalt import judging
 from basalt.api import versions
+from basalt.api.charts import Chart, locked
 from basalt.api.kinds import Catalog
 from basalt.findings import Finding, Problem, Ref, Skipped, Source
 from basalt.gathering import document_checks
@@ -20,7 +21,7 @@ from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, Manifest, generated, mapping
 from basalt.pointers import Pointer
 from basalt.views.domains import Domains, participating, tiers_of
-from modules import jobs, priorities, queues, scheduler, tenancy, topology
+from modules import delivery, jobs, priorities, queues, scheduler, tenancy, topology
 
 _BREAKING = ("document-parses", "input-within-limits", "extends-stays-inside")
 _BREAKING_KINDS = ("Environment", "Team")
@@ -146,9 +147,11 @@ def derive(
     environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]
 ) -> Iterator[KubeObject]:
     """The objects of every module, from declarations that have the right form."""
+    engine = mapping(environment.spec.get("delivery"))
     for module, written, manifests in _parts(environment, declarations, nodes):
         for manifest in manifests:
-            yield generated(manifest, written, module)
+            made = delivery.delivered(manifest, engine) if delivery.is_release(manifest) else (manifest,)
+            yield from (generated(each, written, module) for each in made)
 
 
 _Part = tuple[str, Declaration, Iterator[Manifest]]
@@ -158,7 +161,8 @@ def _parts(environment: Declaration, declarations: tuple[Declaration, ...], node
     spec = environment.spec
     volcano = _version(environment, "volcano")
     teams = [each for each in declarations if each.kind == "Team"]
-    yield "scheduler", environment, scheduler.scheduler(mapping(spec.get("volcano")).get("scheduler"), volcano)
+    chart = _volcano_chart(spec, volcano) if "delivery" in spec else None
+    yield "scheduler", environment, scheduler.scheduler(mapping(spec.get("volcano")).get("scheduler"), volcano, chart)
     yield "priorities", environment, priorities.priority_classes(spec.get("priorities", {}))
     yield "queues", environment, queues.queues(spec.get("queues", {}))
     yield "topology", environment, _hyper_nodes(spec, nodes, volcano)
@@ -174,6 +178,13 @@ def _parts(environment: Declaration, declarations: tuple[Declaration, ...], node
             context = _context(str(declaration.value["metadata"]["namespace"]), teams, tiers)
             job = jobs.job(declaration.value["metadata"], declaration.spec, context)
             yield "jobs", declaration, iter((job,))
+
+
+def _volcano_chart(spec: Mapping[str, Any], minor: versions.Version) -> Chart:
+    """At the declared version; where that names no patch, at the lock's, or else the first of the minor."""
+    text = str(mapping(spec.get("volcano")).get("version", ""))
+    exact = text if text.count(".") == 2 else locked("volcano").version
+    return locked("volcano", exact if versions.parse(exact) == minor else f"{minor}.0")
 
 
 def _distinct(teams: list[Declaration]) -> Iterator[Declaration]:

@@ -14,7 +14,7 @@ from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
 from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
-from basalt.objects import KubeObject, mapping
+from basalt.objects import RELEASE, KubeObject, mapping
 from basalt.pointers import get
 from basalt.quantities import Resources, add, parse, parse_map
 from basalt.views import charts, scheduler_configuration
@@ -118,6 +118,8 @@ class Index:
         return (*large, *schemas, *rules)
 
     def _is_known(self, ref: Ref) -> bool:
+        if (ref.api_version, ref.kind) == RELEASE:
+            return True  # judged as a chart
         return self.catalog.product(ref.api_version) is not None or self.catalog.find(*ref[:2]) is not None
 
     # objects

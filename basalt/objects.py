@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from basalt.api.charts import Chart
 from basalt.findings import Ref, Source
 from basalt.gathering.documents import Declaration, Document, ref_of
 from basalt.pointers import Pointer
 
+RELEASE = ("helm.sh/v3", "Release")
 MANAGED_BY = {"app.kubernetes.io/managed-by": "basalt"}
 
 
@@ -81,6 +83,23 @@ def sequence(value: Any) -> list[Any]:
 def strings(value: Any) -> list[str]:
     """The texts in a list; anything else in it is left to object-matches-schema."""
     return [each for each in sequence(value) if isinstance(each, str)]
+
+
+def release(
+    chart: Chart, name: str, namespace: str, values: Mapping[str, Any], at: Pointer, origins: Mapping[Pointer, Pointer]
+) -> Manifest:
+    """A release of a chart, as Pulumi's helm.v3.Release spells it; at is what declares it, origins those of its values,
+    with pointers into the values."""
+    spec: dict[str, Any] = {
+        "chart": chart.name,
+        "version": chart.version,
+        "repositoryOpts": {"repo": chart.repository},
+        "values": values,
+    }
+    metadata = {"name": name, "namespace": namespace, "labels": MANAGED_BY}
+    value = {"apiVersion": RELEASE[0], "kind": RELEASE[1], "metadata": metadata, "spec": spec}
+    moved = {("spec", "values", *pointer): origin for pointer, origin in origins.items()}
+    return Manifest(value, {(): at, ("spec", "version"): (*at, "version"), **moved})
 
 
 def generated(manifest: Manifest, written: Declaration, module: str) -> KubeObject:

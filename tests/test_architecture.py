@@ -19,7 +19,7 @@ ROWS = (
     ("basalt.loading",),
     (
         "basalt.api.structural", "basalt.api.schemas", "basalt.api.versions", "basalt.api.cel",
-        "basalt.api.guardrail_schemas",
+        "basalt.api.guardrail_schemas", "basalt.api.charts",
     ),
     ("basalt.gathering.documents",),
     ("basalt.objects",),
@@ -49,6 +49,7 @@ RIM = {
     "basalt.cli",
 }
 DATA = {
+    "basalt.api.charts",
     "basalt.api.schemas",
     "basalt.api.kinds",
     "basalt.api.versions",

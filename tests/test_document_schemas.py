@@ -1,7 +1,6 @@
 """The JSON Schemas of Basalt's documents: what they accept and reject, and that they explain every field."""
 
 import copy
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 import yaml
+
+from basalt.api.schemas import PARTS, document_schema
 
 FOLDER = Path(__file__).parent.parent / "schemas" / "documents"
 KINDS = ("Environment", "Team", "TrainingJob", "Guardrail")
@@ -114,7 +115,7 @@ FLAGS = {
 }  # fmt: skip
 
 
-SCHEMAS: dict[str, Any] = {kind: json.loads((FOLDER / f"{kind}.json").read_text(encoding="utf-8")) for kind in KINDS}
+SCHEMAS: dict[str, Any] = {kind: document_schema(kind) for kind in KINDS}
 
 
 def errors(kind: str, document: Any) -> list[tuple[str, str]]:
@@ -166,6 +167,7 @@ def test_schema_is_valid_draft_2020_12(kind: str) -> None:
 
 def test_every_schema_file_is_of_a_known_kind() -> None:
     assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(KINDS)
+    assert sorted(path.stem for path in (FOLDER.parent / "parts").iterdir()) == sorted(PARTS)
 
 
 @pytest.mark.parametrize(("kind", "field"), FIELDS)

@@ -29,6 +29,8 @@ _ARTICLES = {
     "object": "a map",
     "null": "nothing",
 }
+# The parts of an Environment that stand in a file of their own, schemas/parts/<part>.json.
+PARTS = ("gpu", "network", "identity", "metrics", "descheduler", "delivery")
 _DIGITS = re.compile(r"[-+]?[0-9]{1,18}")
 _LONGEST = 60  # characters of a value in a message
 
@@ -202,6 +204,12 @@ def show(value: Any) -> str:
 def document_schema(kind: str) -> dict[str, Any]:
     """The JSON Schema of a Basalt document, as `basalt schema KIND` prints it."""
     schema: dict[str, Any] = json.loads((ROOT / "documents" / f"{kind}.json").read_bytes())
+    if kind == "Environment":
+        spec = schema["properties"]["spec"]["properties"]
+        for part in PARTS:
+            found: dict[str, Any] = json.loads((ROOT / "parts" / f"{part}.json").read_bytes())
+            schema["$defs"] |= found.pop("$defs", {})
+            spec[part] = found
     return schema
 
 

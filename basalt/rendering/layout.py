@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from basalt import __version__
 from basalt.loading.files import STAMP, SourceFile
-from basalt.objects import KubeObject, mapping
+from basalt.objects import RELEASE, KubeObject, mapping
 from basalt.rendering import yaml_writer
 
 KUSTOMIZATION = "kustomization.yaml"
@@ -18,7 +18,20 @@ KUSTOMIZATION = "kustomization.yaml"
 _PARTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("00-crds", (("apiextensions.k8s.io", "CustomResourceDefinition"),)),
     ("10-namespaces", (("", "Namespace"),)),
+    (
+        "15-charts",
+        (
+            ("source.toolkit.fluxcd.io", "HelmRepository"),
+            ("helm.toolkit.fluxcd.io", "HelmRelease"),
+            ("argoproj.io", "Application"),
+        ),
+    ),
     ("20-scheduler", ()),
+    ("22-gpu", ()),
+    ("24-network", ()),
+    ("26-identity", ()),
+    ("28-metrics", ()),
+    ("29-descheduler", ()),
     ("30-priorities", (("scheduling.k8s.io", "PriorityClass"),)),
     ("40-queues", (("scheduling.volcano.sh", "Queue"),)),
     ("50-topology", (("topology.volcano.sh", "HyperNode"),)),
@@ -33,6 +46,8 @@ _PARTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("rbac.authorization.k8s.io", "Role"),
             ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
             ("rbac.authorization.k8s.io", "RoleBinding"),
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
         ),
     ),
     ("70-manifests", ()),  # whatever has no place of its own
@@ -52,7 +67,7 @@ _PARTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
 )
 _OTHERS = "70-manifests"
 _OF_KIND = {kind: (part, rank) for part, kinds in _PARTS for rank, kind in enumerate(kinds)}
-_OF_MODULE = {"scheduler": "20-scheduler"}
+_OF_MODULE = {part.partition("-")[2]: part for part, kinds in _PARTS if not kinds and part != _OTHERS}
 _UNRANKED = 100
 _FILE_SAFE = " @+=,"
 _LONGEST_STEM = 240  # of the 255 bytes that file systems allow a name
@@ -71,10 +86,15 @@ def is_withheld(declared: KubeObject) -> bool:
     return (ref.group, ref.kind) == ("", "Secret") and any(declared.value.get(key) for key in ("data", "stringData"))
 
 
+def is_release(declared: KubeObject) -> bool:
+    """Whether it is a chart for Pulumi to install, which no API server takes: it stands in the stamp alone."""
+    return (declared.ref.api_version, declared.ref.kind) == RELEASE
+
+
 def in_apply_order(objects: Iterable[KubeObject]) -> list[KubeObject]:
-    """The objects in the order in which they can be applied, Secrets with values left out. The order is total, so that
-    no order of the input shows."""
-    everything = [each for each in objects if not is_withheld(each)]
+    """The objects in the order in which they can be applied, Secrets with values and charts left out. The order is
+    total, so that no order of the input shows."""
+    everything = [each for each in objects if not is_withheld(each) and not is_release(each)]
     depths = _queue_depths(everything)
 
     def key(declared: KubeObject) -> tuple[Any, ...]:
@@ -120,7 +140,7 @@ def path_of(declared: KubeObject) -> str:
     return f"{folder}/{stem}.yaml"
 
 
-def render(objects: Iterable[KubeObject], inputs: Iterable[SourceFile], name: str, root: str) -> list[Output]:
+def render(objects: Sequence[KubeObject], inputs: Iterable[SourceFile], name: str, root: str) -> list[Output]:
     """Every file of the output folder; the stamp, which tells the others' digests, is the last."""
     ordered = in_apply_order(objects)
     files = [Output(path_of(each), yaml_writer.document(each.value).encode()) for each in ordered]
@@ -130,13 +150,15 @@ def render(objects: Iterable[KubeObject], inputs: Iterable[SourceFile], name: st
         "resources": [file.path for file in files],
     }
     files.append(Output(KUSTOMIZATION, yaml_writer.document(kustomization).encode()))
-    stamp = {
+    stamp: dict[str, Any] = {
         "basalt": __version__,
         "environment": name,
         "inputs": {_relative(file, root): digest(file.data) for file in sorted(inputs, key=lambda each: each.path)},
         "outputs": {file.path: digest(file.content) for file in files},
         "counts": dict(sorted(counts(ordered).items())),
     }
+    if charts := sorted((each for each in objects if is_release(each)), key=lambda each: each.ref):
+        stamp["charts"] = [{**mapping(each.value.get("metadata")), **each.spec} for each in charts]
     return [*files, Output(STAMP, (json.dumps(stamp, indent=2, ensure_ascii=True) + "\n").encode())]
 
 
