@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from basalt import patterns, tree
 from basalt.api.kinds import Catalog
 from basalt.api.versions import Version
-from basalt.compiling import derive
+from basalt.deriving import derive
 from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
 from basalt.index import Index
