@@ -23,8 +23,12 @@ _MISSING = {
     "ray": "its pods are never created",
     "tensorflow": "TF_CONFIG names no host",
 }
-_VARIABLE = re.compile(r"(?<![A-Za-z0-9_])(?:V[CK]_TASK_INDEX|VC_[A-Z0-9_]+_(?:NUM|HOSTS))(?![A-Za-z0-9_])")
-_SETS = re.compile(r"(?<![A-Za-z0-9_${])(V[CK]_[A-Z0-9_]+)=(?!=)")
+_NAME = r"(V[CK]_TASK_INDEX|VC_[A-Z0-9_]+_(?:NUM|HOSTS))(?![A-Za-z0-9_])"
+# How a shell, Kubernetes ($(NAME)), and programs (os.environ["NAME"], getenv("NAME"), process.env.NAME) read one.
+_READS = re.compile(
+    rf"(?<![\\$])\$\{{?{_NAME}|(?<!\$)\$\({_NAME}\)|(?:environ|getenv|env|ENV)[\w.]*\s*[\[(]\s*[\"']{_NAME}|\benv\.{_NAME}"
+)
+_SETS = re.compile(r"(?<![A-Za-z0-9_${])(V[CK]_[A-Z0-9_]+)=(?!=)|\b(?:for|read|unset)\s+(?:-\w+\s+)*(V[CK]_[A-Z0-9_]+)")
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _HOOKS = (("lifecycle", "postStart"), ("lifecycle", "preStop"), ("livenessProbe",), ("readinessProbe",),
           ("startupProbe",))  # fmt: skip
@@ -88,6 +92,8 @@ def _without_task(workload: Workload, reading: Reading, roles: tuple[str, ...]) 
     tasks = [task.name for task in workload.tasks]
     meant = names.nearest(looked_for[0], tasks) or tasks[0]
     hint = f"rename one of its tasks ({names.listed(tasks)}), or say --{roles[0]}={meant}"
+    if len(tasks) == 1 and workload.tasks[0].replicas != 1:
+        hint = f"add a task {looked_for[0]} with replicas: 1"
     if roles == _WORKERS:
         hint = f"add a task {looked_for[0]}, or say by --worker which one it is"
     given = [position for role in roles if (position := reading.position(role)) is not None]
@@ -145,6 +151,11 @@ class _ConfigMaps:
             (each.ref.namespace, each.name): set(mapping(each.value.get("data"))) for each in index.of_kind("ConfigMap")
         }
 
+    def knows(self, namespace: str | None, sources: Any) -> bool:
+        """Whether it is known what every source holds."""
+        named = (mapping(mapping(each).get("configMapRef")).get("name") for each in sequence(sources))
+        return all((namespace, str(name)) in self._keys for name in named)
+
     def variables(self, namespace: str | None, sources: Any) -> Iterator[str]:
         for source in map(mapping, sequence(sources)):
             prefix, name = source.get("prefix") or "", mapping(source.get("configMapRef")).get("name")
@@ -185,12 +196,15 @@ def _misspelt(workload: Workload) -> set[str | None]:
 def _uses(workload: Workload, maps: _ConfigMaps) -> Iterator[_Use]:
     for task in workload.tasks:
         for at, container in task.containers():
+            if not maps.knows(workload.object.ref.namespace, container.get("envFrom")):
+                continue
             texts = [(pointer, _COMMENT.sub("", text)) for pointer, text in _texts(container)]
             own = set(strings([mapping(each).get("name") for each in sequence(container.get("env"))]))
             own |= set(maps.variables(workload.object.ref.namespace, container.get("envFrom")))
-            own |= {found for _, text in texts for found in _SETS.findall(text)}
+            own |= {each for _, text in texts for groups in _SETS.findall(text) for each in groups}
             for pointer, text in texts:
-                yield from (_Use(each, (*at, *pointer)) for each in _VARIABLE.findall(text) if each not in own)
+                found = (each for groups in _READS.findall(text) for each in groups if each)
+                yield from (_Use(each, (*at, *pointer)) for each in found if each not in own)
 
 
 def _texts(container: Mapping[str, Any]) -> Iterator[tuple[Pointer, str]]:

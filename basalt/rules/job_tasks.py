@@ -26,8 +26,15 @@ _NUMA_POLICIES = ("best-effort", "restricted", "single-numa-node")
 
 def job_has_tasks(index: Index) -> Iterator[Problem]:
     for job in index.workloads:
-        if not job.is_patch:
-            yield from _without_tasks(job) if job.spec.get("tasks") in (None, []) else _without_pods(job)
+        if job.spec.get("tasks") not in (None, []):
+            yield from _without_pods(job) if _tells_counts(job) else ()
+        elif not job.is_patch and get(job.object.value, job.pointer[:-1]) is not None:  # else its template is missing
+            yield from _without_tasks(job)
+
+
+def _tells_counts(job: Workload) -> bool:
+    """Whether its numbers of pods are all that there will be: what a patch leaves out, its JobTemplate may have."""
+    return not job.is_patch or not any(map(_says_none, job.tasks))
 
 
 def _without_tasks(job: Workload) -> Iterator[Problem]:
@@ -151,7 +158,7 @@ def _above_replicas(job: Workload, task: Task, minimum: int, replicas: int) -> P
 def job_minimum_within_replicas(index: Index) -> Iterator[Problem]:
     for job in index.workloads:
         counts, minimum = _counts(job), _number(job.spec.get("minAvailable"))
-        if job.is_patch or minimum is None or not any(counts):
+        if minimum is None or not counts or not _tells_counts(job):
             continue
         # What a task asks for beyond its replicas has a rule of its own.
         if minimum > sum(max(task.replicas or 0, task.minimum or 0, _partitioned(task) or 0) for task in job.tasks):
@@ -163,7 +170,7 @@ def _above_sum(job: Workload, minimum: int, counts: Sequence[int]) -> Problem:
     single = len(counts) == 1 or len(counts) > _SHOWN
     arithmetic = f"{total}" if single else f"{' + '.join(map(str, counts))} = {total}"
     message = f"minAvailable is {minimum}, the replicas of all tasks sum to {arithmetic}"
-    hint = f"set minAvailable to at most {total}, or raise replicas"
+    hint = f"set minAvailable to at most {total}, or raise replicas" if total else "raise replicas"
     for task in filter(_says_none, job.tasks):
         if (key := misspelt(task.value, ("replicas",), TASK_FIELDS)) is not None:
             message, hint = f"{message}: no field is called {key}", "write replicas"
@@ -263,7 +270,7 @@ def _circle(start: str, graph: Mapping[str, Mapping[str, Pointer]]) -> list[str]
 
 def partitions_multiply(index: Index) -> Iterator[Problem]:
     for job in index.workloads:
-        for task in job.tasks if not _has_no_pods(job) else ():
+        for task in job.tasks:
             if (partitioned := _partitioned(task)) is not None:
                 yield from _partitions(job, task, partitioned)
 
@@ -282,7 +289,7 @@ def _partitions(job: Workload, task: Task, partitioned: int) -> Iterator[Problem
     replicas = None if job.is_patch and _says_none(task) else _number(task.replicas)
     if replicas is not None and replicas != partitioned:
         yield _uneven(job, task, f"{total} x {size} = {partitioned}", partitioned)
-    elif least and minimum is not None and minimum != least * size and minimum <= partitioned:
+    elif least and minimum is not None and minimum != least * size:
         message = f"minAvailable of {task.name} is {minimum}, minPartitions x partitionSize is {least} x {size}"
         hint = f"set minAvailable to {least * size}, or leave it out"
         yield Problem(job.object, (*task.pointer, "minAvailable"), f"{message} = {least * size}", hint)
@@ -321,7 +328,7 @@ def _fractional(job: Workload, task: Task) -> Iterator[tuple[Pointer, str, str]]
         is_unknown = job.is_patch if amounts.get("cpu") is None else amount is None or amount < 0
         if not is_unknown and (amount is None or amount == 0 or amount != int(amount)):
             name = str(container.get("name") or pointer[-1])
-            shown = "nothing" if amount is None else show(amount)
+            shown = "no cpu" if amount is None else show(amount)
             yield (*pointer, *_nearest(container, ("resources", kind, "cpu"))), name, shown
 
 

@@ -27,7 +27,9 @@ _GANG_EVICTION = Version(1, 15)  # gangpreempt and gangreclaim exist since then
 
 def hard_topology_names_a_tier(index: Index) -> Iterator[Problem]:
     for job in _jobs(index):
-        for constraint in job.constraints if not job.is_patch else ():
+        for constraint in job.constraints:
+            if job.is_patch and constraint.at_mode == constraint.at:
+                continue  # what a patch leaves out, its JobTemplate may have
             if constraint.is_hard and constraint.is_annotated and constraint.number is None:
                 yield _annotated_without_tier(job, constraint)
             elif constraint.is_hard and not constraint.says_a_tier:

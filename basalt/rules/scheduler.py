@@ -201,7 +201,11 @@ def _out_of_order(configuration: Configuration, late: Mapping[str, _Late]) -> Pr
     tier, target = f"tier {keeper.tier + 1}", f"tier {first[0].tier + 1}"
     name, amount = keeper.name, "deserved" if keeper.name == "capacity" else "share"
     if late.keys().isdisjoint(("reclaim", "gangreclaim")):
-        asked, loses, hint = f", and {name} in {tier} is never asked", "", f"move {name} up to {target}"
+        asked, loses, hint = (
+            f", and {name} in {tier} is never asked",
+            "",
+            f"move {name} up to {target}, before reclaim is on too",
+        )
     elif name == "proportion" and "reclaim" not in late:
         asked, loses = f", and proportion in {tier} is never asked", f": queues within their {amount} lose pods"
         hint = f"put capacity into {target} in place of proportion, which gangreclaim asks in no tier"

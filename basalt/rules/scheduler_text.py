@@ -49,17 +49,14 @@ def _given(index: Index) -> Iterator[Configuration]:
     return (each for each in index.scheduler_configurations if not each.is_chart_default)
 
 
-def _version(index: Index) -> Version | None:
-    """The declared version of Volcano; None where none is, and any that Basalt knows may run."""
-    return index.catalog.versions["volcano"] if index.catalog.is_declared else None
-
-
 # scheduler-configuration-parses
 
 
 def scheduler_configuration_parses(index: Index) -> Iterator[Problem]:
     for each in _given(index):
         written = each.written
+        if each.is_generated:
+            continue  # of what document-matches-schema lets through
         if isinstance(written, Unreadable):
             yield Problem(written.spot, written.spot.pointer, written.fault.message, written.fault.hint)
         elif isinstance(written, NoText):
@@ -67,7 +64,7 @@ def scheduler_configuration_parses(index: Index) -> Iterator[Problem]:
             yield each.problem((), message, f"write it as one text: {view.OVERRIDE[-1]}: |")
         elif isinstance(written, Embedded) and written.value is None:
             hint = "write actions and tiers, or leave it out"
-            yield each.problem((), f"an empty text: {_without_actions(_version(index))}", hint)
+            yield each.problem((), f"an empty text: {_without_actions(index.volcano)}", hint)
         else:
             yield from (each.problem(*fault) for fault in _misfits(each.value, _STRUCTURE, ()))
 
@@ -123,7 +120,7 @@ def _shaped(value: Any, wanted: str, at: Pointer) -> str:
 
 
 def scheduler_key_is_known(index: Index) -> Iterator[Problem]:
-    version = _version(index)
+    version = index.volcano
     for each in _given(index):
         yield from _repeated_keys(each)
         unknown = () if each.is_generated else _unknown_keys(each.value)  # else document-matches-schema speaks
@@ -265,7 +262,7 @@ def _unread_fields(reading: Reading, value: Any, at: Pointer) -> Iterator[_Fault
 
 
 def scheduler_action_is_known(index: Index) -> Iterator[Problem]:
-    version = _version(index)
+    version = index.volcano
     for each in _given(index):
         for pointer, message, hint in (*_unknown_actions(each, version), *_configured(each.value, version)):
             yield each.problem(pointer, message, hint)
@@ -345,7 +342,7 @@ def scheduler_plugin_is_known(index: Index) -> Iterator[Problem]:
 
 
 def scheduler_argument_is_typed(index: Index) -> Iterator[Problem]:
-    version = _version(index)
+    version = index.volcano
     for reader in _readers(index, version):
         for key, value in reader.arguments.items():
             if (found := readings.argument(reader.known, key, version)) is not None:
