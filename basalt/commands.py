@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from basalt import explaining, names, tree
+from basalt import explaining, explaining_groups, names, tree
 from basalt.api.schemas import document_schema
 from basalt.compiling import Compilation, compile_folder
 from basalt.findings import fails
@@ -80,6 +80,10 @@ def explain(options: Options) -> int:
     if not compilation.has_environment:
         _print_findings(compilation, options, to_stderr=True)
         return 1
+    if explaining_groups.is_group(subject[1]) and len(subject) == 2:
+        access = explaining_groups.explain(compilation.index, subject[1])
+        _write(json_format.text(access.as_json()) if options.format == "json" else explaining_groups.text(access))
+        return 0
     found = explaining.explain(compilation.index, *subject[1:])
     _write(json_format.text(found.as_json()) if options.format == "json" else explaining.text(found))
     return 0

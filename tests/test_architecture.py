@@ -35,7 +35,7 @@ ROWS = (
     ("basalt.compiling",),
     ("basalt.rendering", "basalt.tree"),
     ("basalt.reporting",),
-    ("basalt.explaining",),
+    ("basalt.explaining", "basalt.explaining_groups"),
     ("basalt.commands",),
     ("basalt.cli",),
     ("basalt.__main__",),
@@ -50,6 +50,7 @@ RIM = {
     "basalt.cli",
 }
 DATA = {
+    "basalt.views.chart_catalogue",
     "basalt.api.charts",
     "basalt.api.schemas",
     "basalt.api.kinds",
