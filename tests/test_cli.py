@@ -181,6 +181,31 @@ def test_output_to_stdout_is_nothing_but_manifests(project: Path) -> None:
     assert not (project / "build").exists()
 
 
+def test_what_no_api_server_takes_reaches_no_output(project: Path) -> None:
+    extra = """
+---
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+jwt: []
+---
+apiVersion: helm.sh/v3
+kind: Release
+metadata: {name: metrics-server, namespace: kube-system}
+spec: {chart: metrics-server, version: 3.13.1, repositoryOpts: {repo: "https://example.com/charts"}, values: {}}
+"""
+    file = project / "stacks" / "seed" / "environment.yaml"
+    file.write_text(file.read_text(encoding="utf-8") + extra, encoding="utf-8")
+
+    done = basalt("compile", "seed", "-o", "out", cwd=project)
+
+    assert done.returncode == 0, done.stdout
+    written = "\n".join(path.as_posix() for path in (project / "out").rglob("*"))
+    assert "authenticationconfiguration" not in written
+    assert "release" not in written
+    stamp = json.loads((project / "out" / "basalt.json").read_text(encoding="utf-8"))
+    assert [(each["name"], each["version"]) for each in stamp["charts"]] == [("metrics-server", "3.13.1")]
+
+
 def test_a_waived_secret_reaches_no_output(project: Path) -> None:
     (project / "stacks" / "seed" / "secret.yaml").write_text(
         "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: vision-train\n"

@@ -91,10 +91,16 @@ def is_release(declared: KubeObject) -> bool:
     return (declared.ref.api_version, declared.ref.kind) == RELEASE
 
 
+def is_file(declared: KubeObject) -> bool:
+    """Whether it is the configuration of a program, such as the API server's: no cluster takes what has no name."""
+    metadata = mapping(declared.value.get("metadata"))
+    return not declared.name and not metadata.get("generateName")
+
+
 def in_apply_order(objects: Iterable[KubeObject]) -> list[KubeObject]:
-    """The objects in the order in which they can be applied, Secrets with values and charts left out. The order is
-    total, so that no order of the input shows."""
-    everything = [each for each in objects if not is_withheld(each) and not is_release(each)]
+    """The objects in the order in which they can be applied, Secrets with values, charts and programs'
+    configurations left out. The order is total, so that no order of the input shows."""
+    everything = [each for each in objects if not (is_withheld(each) or is_release(each) or is_file(each))]
     depths = _queue_depths(everything)
 
     def key(declared: KubeObject) -> tuple[Any, ...]:
