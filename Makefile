@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check fmt schemas docs golden lock bench clean
+.PHONY: help demo test lint check fmt schemas charts docs golden lock bench clean
 
 help: ## what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -44,6 +44,9 @@ fmt: $(VENV)/.dev ## format, and mend what the linter can mend
 
 schemas: $(VENV)/.runtime ## the schemas of Kubernetes and Volcano, from the pinned Go modules (needs Go)
 	$(BIN)/python tools/schemas/generate.py
+
+charts: $(VENV)/.runtime ## what Basalt knows of the charts in the pinned Go modules (needs Go)
+	$(BIN)/python tools/charts/generate.py
 
 docs: $(VENV)/.runtime ## docs/rules, and what Basalt says about Volcano's own examples (that part needs Go)
 	$(BIN)/python tools/docs/rule_pages.py

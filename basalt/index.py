@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from basalt.api.kinds import Catalog
+from basalt.api.versions import Version
 from basalt.findings import Problem, Ref, Skipped
 from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
@@ -17,12 +18,13 @@ from basalt.loading.nodes import Node
 from basalt.objects import RELEASE, KubeObject, mapping
 from basalt.pointers import get
 from basalt.quantities import Resources, add, parse, parse_map
-from basalt.views import charts, scheduler_configuration
+from basalt.views import charts, delivery_gaps, scheduler_configuration, volcano_version
 from basalt.views.charts import Values
 from basalt.views.domains import Domains, participating, tiers_of
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.metric_sources import Sources
 from basalt.views.queue_tree import QueueTree
+from basalt.views.releases import Release, releases
 from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import Workload, workloads
 
@@ -42,6 +44,8 @@ class Fact(enum.StrEnum):
     PROMETHEUS = "no Prometheus"
     METRICS_SERVER = "no metrics-server"
     TOPOLOGY = "no Environment with a topology"
+    CRDS = "no CustomResourceDefinitions"
+    KUBERNETES = "no Kubernetes version"
 
 
 class Index:
@@ -85,6 +89,8 @@ class Index:
             Fact.SCHEDULER: self.scheduler is not None,
             Fact.TEAMS: self.environment is not None or bool(self.teams),
             Fact.TOPOLOGY: self.environment is not None,
+            Fact.CRDS: self.environment is not None or bool(self.of_kind("CustomResourceDefinition")),
+            Fact.KUBERNETES: bool(self.environment) and "version" in mapping(self._spec.get("kubernetes")),
             Fact.JOB_TEMPLATES: self.environment is not None or bool(self.of_kind("JobTemplate")),
             Fact.PROMETHEUS: self.environment is not None or self._has_prometheus,
             Fact.METRICS_SERVER: self.environment is not None or self.metric_sources.has_resource_metrics,
@@ -93,6 +99,10 @@ class Index:
 
     def knows(self, fact: Fact) -> bool:
         return fact not in self.unknown
+
+    @property
+    def _spec(self) -> Mapping[str, Any]:
+        return self.environment.spec if self.environment else {}
 
     @property
     def _has_prometheus(self) -> bool:
@@ -115,7 +125,12 @@ class Index:
         )
         schemas = (Skipped("object-matches-schema", f"no schema of {each}") for each in unknown)
         rules = (Skipped("object-passes-cel", f"cannot evaluate: {rule}") for rule in self.catalog.unreadable_rules)
-        return (*large, *schemas, *rules)
+        return (
+            *large,
+            *schemas,
+            *rules,
+            *delivery_gaps.gaps(self.objects, self.releases, self.chart_values, self.files),
+        )
 
     def _is_known(self, ref: Ref) -> bool:
         if (ref.api_version, ref.kind) == RELEASE:
@@ -158,9 +173,24 @@ class Index:
         return tuple(scheduler_configuration.configurations(self.of_kind("ConfigMap"), self.chart_values))
 
     @cached_property
+    def volcano(self) -> Version | None:
+        """The version of Volcano that is declared, or that something installs; None where any may run."""
+        return self.catalog.versions["volcano"] if self.catalog.is_declared else volcano_version.installed(self.objects)
+
+    @cached_property
     def chart_values(self) -> tuple[Values, ...]:
         """The values that Helm charts get."""
         return tuple(charts.values(self.objects, self._gathered.chart_values))
+
+    @cached_property
+    def releases(self) -> tuple[Release, ...]:
+        """The charts that the objects have installed."""
+        return tuple(releases(self.objects))
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """Every file that was read."""
+        return tuple(self._gathered.reading.files)
 
     def is_development(self, declared: KubeObject) -> bool:
         """Whether the object, or the whole environment, is for development only."""

@@ -14,7 +14,7 @@ from tools import go_modules
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "schemas" / "kubernetes").glob("*.json")) + sorted((ROOT / "schemas" / "volcano").glob("*.json"))
-SOURCES = go_modules.pinned()
+SOURCES = [each for each in go_modules.pinned() if each["module"] in ("k8s.io/kubernetes", "volcano.sh/volcano")]
 KUBERNETES = ("1.29", "1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36")
 VOLCANO = ("1.13", "1.14", "1.15")
 

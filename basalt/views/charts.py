@@ -1,5 +1,5 @@
-"""The values that somebody gives to a Helm chart, wherever they stand: in a Flux HelmRelease, an Argo CD Application,
-or a values file."""
+"""The values that somebody gives to a Helm chart, wherever they stand: in a Flux HelmRelease, an Argo CD Application, a
+Helm release of Pulumi, or a values file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from basalt.findings import Place
 from basalt.gathering import places
 from basalt.gathering.chart_values import charts_in
 from basalt.gathering.documents import Document
-from basalt.objects import KubeObject, mapping, sequence
+from basalt.objects import RELEASE, KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get
 from basalt.views import embedding
 from basalt.views.embedding import Embedded, Text
@@ -61,6 +61,8 @@ def values(objects: Iterable[KubeObject], documents: Iterable[Document]) -> Iter
             yield from _of_chart(chart, declared, ("spec", "values"))
         elif kind == ("argoproj.io", "Application"):
             yield from _application(declared)
+        elif (declared.ref.api_version, declared.ref.kind) == RELEASE:
+            yield from _of_chart(declared.spec.get("chart"), declared, ("spec", "values"))
 
 
 def _application(declared: KubeObject) -> Iterator[Values]:

@@ -24,6 +24,7 @@ from tools.go_modules import Refusal, downloaded  # noqa: E402
 from tools.schemas import enums  # noqa: E402
 
 KUBERNETES = "k8s.io/kubernetes"
+VOLCANO = "volcano.sh/volcano"
 SWAGGER = "api/openapi-spec/swagger.json"
 SERVED = "pkg/controlplane/instance.go"
 CRDS = ("config/crd/volcano/bases", "config/crd/jobflow/bases")
@@ -59,7 +60,8 @@ def main() -> int:
 def generated(sources: Iterable[dict[str, str]]) -> Iterator[tuple[Path, str]]:
     """The path and the text of every schema file. Kubernetes comes first: Volcano's metadata is its newest's."""
     metadata: dict[str, Schema] = {}
-    for source in sorted(sources, key=lambda each: (each["module"], _numbers(each["version"]))):
+    own = [each for each in sources if each["module"] in (KUBERNETES, VOLCANO)]
+    for source in sorted(own, key=lambda each: (each["module"], _numbers(each["version"]))):
         folder, minor = downloaded(source), ".".join(source["version"].lstrip("v").split(".")[:2])
         if source["module"] == KUBERNETES:
             content = kubernetes(folder)
