@@ -44,7 +44,8 @@ def compile_(options: Options) -> int:
         return 0
     folder = Path(options.output) if options.output else Path("build", compilation.name)
     root = str(project_of(folder_of(options.environment)))
-    files = layout.render(compilation.objects, compilation.files, compilation.name, root)
+    largest = layout.ARGO_CD_FOLDER if compilation.engine == "argocd" else None
+    files = layout.render(compilation.objects, compilation.files, compilation.name, root, largest=largest)
     _refuse_inside_input(folder, folder_of(options.environment))
     is_written = switch.replace(folder, files)
     _print_compiled(compilation, options, folder, is_written=is_written)

@@ -14,7 +14,7 @@ from basalt.gathering.documents import Declaration
 from basalt.gathering.folders import Gathered, gather
 from basalt.index import Index
 from basalt.loading.files import SourceFile, TextFault
-from basalt.objects import KubeObject
+from basalt.objects import KubeObject, mapping
 from basalt.pointers import Pointer
 
 _BREAKING = ("document-parses", "input-within-limits", "extends-stays-inside")
@@ -31,6 +31,12 @@ class Compilation:
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
     files: tuple[SourceFile, ...]
+
+    @property
+    def engine(self) -> str:
+        """Who installs the charts."""
+        environment = self.index.environment
+        return str(mapping(environment.spec.get("delivery")).get("engine", "pulumi")) if environment else "pulumi"
 
     @property
     def objects(self) -> tuple[KubeObject, ...]:

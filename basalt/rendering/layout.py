@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from basalt.objects import RELEASE, KubeObject, mapping
 from basalt.rendering import yaml_writer
 
 KUSTOMIZATION = "kustomization.yaml"
+ARGO_CD_FOLDER = 3_000_000  # bytes; Argo CD refuses an Application of more than 10 MB of manifests
 
 # Folders in apply order, each with the kinds (by API group) that belong there, in apply order. Reason for the order:
 # what is named comes before what names it, and the webhooks refuse a queue before its parent.
@@ -146,10 +148,14 @@ def path_of(declared: KubeObject) -> str:
     return f"{folder}/{stem}.yaml"
 
 
-def render(objects: Sequence[KubeObject], inputs: Iterable[SourceFile], name: str, root: str) -> list[Output]:
-    """Every file of the output folder; the stamp, which tells the others' digests, is the last."""
+def render(
+    objects: Sequence[KubeObject], inputs: Iterable[SourceFile], name: str, root: str, *, largest: int | None = None
+) -> list[Output]:
+    """Every file of the output folder; the stamp, which tells the others' digests, is the last. Parts of more bytes
+    than largest are split into numbered folders."""
     ordered = in_apply_order(objects)
     files = [Output(path_of(each), yaml_writer.document(each.value).encode()) for each in ordered]
+    files = files if largest is None else _split(files, largest)
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -166,6 +172,21 @@ def render(objects: Sequence[KubeObject], inputs: Iterable[SourceFile], name: st
     if charts := sorted((each for each in objects if is_release(each)), key=lambda each: each.ref):
         stamp["charts"] = [{**mapping(each.value.get("metadata")), **each.spec} for each in charts]
     return [*files, Output(STAMP, (json.dumps(stamp, indent=2, ensure_ascii=True) + "\n").encode())]
+
+
+def _split(files: Sequence[Output], largest: int) -> list[Output]:
+    """The files, those of a part that is too large in folders <part>-01, <part>-02, ... in apply order."""
+    found: list[Output] = []
+    for part, grouped in groupby(files, key=lambda file: file.path.partition("/")[0]):
+        inside, volume, size = list(grouped), 1, 0
+        is_split = sum(len(file.content) for file in inside) > largest
+        for file in inside:
+            if size and size + len(file.content) > largest:
+                volume, size = volume + 1, 0
+            size += len(file.content)
+            folder = f"{part}-{volume:02}" if is_split else part
+            found.append(Output(f"{folder}/{file.path.partition('/')[2]}", file.content))
+    return found
 
 
 def stream(objects: Iterable[KubeObject]) -> str:
