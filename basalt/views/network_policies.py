@@ -24,7 +24,11 @@ def isolates_egress(policy: KubeObject) -> bool:
 
 def selects(policy: KubeObject, labels: Labels) -> bool:
     """Whether the policy selects a pod with these labels."""
-    selector = mapping(policy.spec.get("podSelector"))
+    return matches(mapping(policy.spec.get("podSelector")), labels)
+
+
+def matches(selector: Mapping[str, Any], labels: Labels) -> bool:
+    """Whether the label selector takes these labels."""
     wanted = mapping(selector.get("matchLabels"))
     return all(labels.get(key) == value for key, value in wanted.items()) and all(
         _fits(mapping(each), labels) for each in sequence(selector.get("matchExpressions"))
