@@ -23,6 +23,7 @@ spec:
   delivery:
     engine: %s
 """
+POLICY = "policy: {profiles: [{name: a, plugins: {balance: {enabled: [RemoveDuplicate]}}}]}"
 
 
 def objects(
