@@ -72,4 +72,7 @@ def test_severities_are_those_of_the_contract() -> None:
         "quota-is-enforced-early", "quota-reaches-entitlement", "group-belongs-to-a-team", "priority-values-differ",
         "default-priority-is-low", "topology-constrains", "topology-can-preempt", "gang-is-whole",
         "scheduler-action-is-present", "scheduler-tiers-are-ordered", "gang-allows-preemption",
+        "multi-gpu-has-shared-memory", "launcher-matches-gpus", "threads-match-cpus", "image-is-pinned",
+        "static-cpu-is-integer", "checkpoint-survives", "job-fits-its-quota", "driver-upgrade-spares-gangs",
+        "token-lifetime-is-short",
     }  # fmt: skip
