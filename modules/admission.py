@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from basalt import names
 from basalt.api.versions import Version
 from basalt.objects import MANAGED_BY, Manifest
 from basalt.platform import Platform
@@ -28,9 +29,9 @@ _PODS = ("", "v1", ["pods"], _CREATED)
 
 def team_policies(platform: Platform, name: str, spec: Mapping[str, Any]) -> Iterator[Manifest]:
     """The policies of one team and their bindings; none where the API server is too old, or the team has no
-    namespace."""
+    namespace, or no name that a policy could have."""
     namespaces = sorted(spec.get("namespaces", {}))
-    if platform.kubernetes < SINCE or not namespaces:
+    if platform.kubernetes < SINCE or not namespaces or names.subdomain_fault(name):
         return
     queues = _queues(platform, name, spec)
     named = f"the jobs of team {name} go to {_listed(queues)}"

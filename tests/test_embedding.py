@@ -37,7 +37,7 @@ apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: volcano, namespace: volcano-system}
 spec:
-  chart: {spec: {chart: volcano}}
+  chart: {spec: {chart: volcano, version: 1.15.1}}
   values:
     custom:
       scheduler_config_override: |
@@ -50,6 +50,7 @@ metadata: {name: volcano, namespace: argocd}
 spec:
   source:
     chart: volcano
+    targetRevision: 1.15.1
     helm:
       values: |
         # a text in a text
@@ -66,6 +67,7 @@ spec:
   sources:
     - {repoURL: https://git.example.com/values.git}
     - chart: volcano
+      targetRevision: 1.15.1
       helm:
         valuesObject: {custom: {scheduler_config_override: "actions: alocate"}}  # here
 """

@@ -106,11 +106,11 @@ def _namespaces(index: Index) -> Iterator[Problem]:
     created = {each.namespace: each.object for each in index.releases if each.creates_namespace and each.namespace}
     known = {*declared, *created, *_GIVEN}
     for namespace, needs in _placed(index).items():
-        if namespace not in known:
+        if namespace not in known and names.label_fault(namespace) is None:  # else name-is-valid speaks
             close = names.nearest(namespace, {*declared, *created})
             hint = f"did you mean {close}?" if close else f"declare the Namespace {namespace}"
             yield _missing(needs, f"the namespace {namespace}", hint)
-        elif namespace not in created:
+        elif namespace in known and namespace not in created:
             yield from _too_late(needs, declared.get(namespace, []), f"the namespace {namespace}")
 
 
