@@ -37,13 +37,14 @@ _LONGEST = 60  # characters of a value in a message
 
 class ShapeFault(NamedTuple):
     """What a value breaks: where, the fact, the way out; field is set where the schema does not know it, missing where
-    a required one is not there, be it that it is misspelt."""
+    a required one is not there, be it that it is misspelt; is_enumeration where it is none of the values listed."""
 
     pointer: Pointer
     message: str
     hint: str
     field: str | None = None
     missing: str | None = None
+    is_enumeration: bool = False
 
 
 class Shape:
@@ -111,7 +112,8 @@ class Shape:
         else:
             message, hint = _words(kind, facts, error)
             hint = hint or (self._example(pointer) if kind in ("Pattern", "Type") else "")
-            yield ShapeFault(pointer, message, hint, missing=facts["property"] if kind == "Required" else None)
+            missing = facts["property"] if kind == "Required" else None
+            yield ShapeFault(pointer, message, hint, missing=missing, is_enumeration=kind == "Enum")
 
     def _example(self, pointer: Pointer) -> str:
         """A hint: what the schema gives as an example of a text or a number."""

@@ -1,6 +1,6 @@
 """The family Kubernetes objects: what the API server itself would refuse, or prune without a word."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from basalt import names, quantities
@@ -29,6 +29,23 @@ def object_matches_schema(index: Index) -> Iterator[Problem]:
         for fault in shape.faults(declared.value):
             if not _knowing_versions(index, declared, fault):
                 yield Problem(declared, fault.pointer, fault.message, fault.hint)
+    yield from _templates(index)
+
+
+def _templates(index: Index) -> Iterator[Problem]:
+    """The values in the pods of Volcano's jobs that Kubernetes does not take: Volcano's CRDs list their fields, without
+    the values of enumerations."""
+    deployment = index.catalog.find("apps/v1", "Deployment")
+    if deployment is None:
+        return
+    shape = Shape({"$ref": _POD_TEMPLATE, "definitions": deployment.shape.schema["definitions"]})
+    for job in index.workloads:
+        for task in job.tasks:
+            if isinstance(template := task.value.get("template"), Mapping):
+                for fault in shape.faults(template):
+                    if fault.is_enumeration:
+                        at = (*task.pointer, "template", *fault.pointer)
+                        yield Problem(job.object, at, fault.message, fault.hint)
 
 
 def _any_object(index: Index) -> Shape:
@@ -40,6 +57,7 @@ def _any_object(index: Index) -> Shape:
     return Shape({"properties": {"metadata": {"$ref": _OBJECT_META}}, "definitions": definitions})
 
 
+_POD_TEMPLATE = "#/definitions/io.k8s.api.core.v1.PodTemplateSpec"
 _OBJECT_META = f"#/definitions/{structural.OBJECT_META}"
 
 
