@@ -124,7 +124,7 @@ def _index(gathered: Gathered, noted: Mapping[str, list[Problem]], unusable: fro
     usable = tuple(each for each in gathered.declarations if each not in unusable)
     environment = next((each for each in usable if each.kind == "Environment"), None)
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
-    objects = [*deriving.derive(environment, usable, gathered.all_nodes), *raw] if environment else raw
+    objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable), *raw] if environment else raw
     broken = _broken(noted, unusable)
     return Index(gathered, objects, _catalog(environment, raw), noted=noted, unusable=unusable, broken=broken)
 

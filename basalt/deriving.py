@@ -1,20 +1,49 @@
 """Declarations to Kubernetes objects: runs the module of every part, and gives each what it takes from the others."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from basalt.api import versions
 from basalt.api.charts import Chart, locked
+from basalt.findings import Source
 from basalt.gathering.documents import Declaration
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, Manifest, generated, mapping
 from basalt.platform import Platform
+from basalt.pointers import Pointer
 from basalt.views.domains import Domains, participating, tiers_of
-from modules import delivery, descheduler, jobs, priorities, queues, scheduler, tenancy, topology
+from modules import (
+    admission,
+    delivery,
+    descheduler,
+    gpu,
+    identity,
+    jobs,
+    metrics,
+    network,
+    priorities,
+    queues,
+    scheduler,
+    tenancy,
+    topology,
+    vgpu,
+)
+
+
+def _gpus(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifest]:
+    made = vgpu.vgpu if declared.get("provider") == vgpu.PROVIDER else gpu.gpu
+    return made(declared, platform)
+
 
 # The parts of a platform that an Environment switches on by naming them.
 _SWITCHED: dict[str, Callable[[Mapping[str, Any], Platform], Iterator[Manifest]]] = {
     "descheduler": descheduler.descheduler,
+    "gpu": _gpus,
+    "identity": identity.identity,
+    "metrics": metrics.metrics,
+    "network": network.network,
 }
 
 
@@ -26,11 +55,16 @@ def version_of(environment: Declaration | None, product: str) -> versions.Versio
 
 
 def derive(
-    environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]
+    environment: Declaration,
+    declarations: tuple[Declaration, ...],
+    nodes: tuple[Node, ...],
+    unusable: Collection[Declaration] = (),
 ) -> Iterator[KubeObject]:
-    """The objects of every module, from declarations that have the right form."""
+    """The objects of every module, from declarations that have the right form; unusable are those that have not."""
     engine = mapping(environment.spec.get("delivery"))
-    for module, written, manifests in _parts(environment, declarations, nodes):
+    training = [each for each in declarations if each.kind == "TrainingJob"]
+    lost = {each.ref[1:] for each in unusable if each.ref is not None}
+    for module, written, manifests in chain(_parts(environment, declarations, nodes), _flows(training, lost)):
         for manifest in manifests:
             made = delivery.delivered(manifest, engine) if delivery.is_release(manifest) else (manifest,)
             yield from (generated(each, written, module) for each in made)
@@ -55,15 +89,15 @@ def _parts(environment: Declaration, declarations: tuple[Declaration, ...], node
     if teams:
         yield "tenancy", environment, tenancy.cluster_roles()
     for team in _distinct(teams):
-        yield "tenancy", team, tenancy.team(team.name, team.spec)
+        yield "tenancy", team, tenancy.team(team.name, team.spec, platform.groups_prefix)
+        yield "tenancy", team, admission.team_policies(platform, team.name, team.spec)
         if "queue" in team.spec:
             yield "queues", team, iter((queues.queue(team.name, team.spec["queue"], ("spec", "queue")),))
     tiers = {tier.name: tier.number for tier in tiers_of(spec.get("topology", {}))}
-    for declaration in declarations:
-        if declaration.kind == "TrainingJob":
-            context = _context(str(declaration.value["metadata"]["namespace"]), teams, tiers)
-            job = jobs.job(declaration.value["metadata"], declaration.spec, context)
-            yield "jobs", declaration, iter((job,))
+    for declaration in (each for each in declarations if each.kind == "TrainingJob"):
+        context = _context(str(declaration.value["metadata"]["namespace"]), teams, tiers, spec.get("network"))
+        job = jobs.job(declaration.value["metadata"], declaration.spec, context)
+        yield "jobs", declaration, iter((job,))
 
 
 def _platform(environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]) -> Platform:
@@ -108,9 +142,45 @@ def _hyper_nodes(spec: Mapping[str, Any], nodes: tuple[Node, ...], volcano: vers
     )
 
 
-def _context(namespace: str, teams: list[Declaration], tiers: Mapping[str, int]) -> jobs.Context:
+def _context(
+    namespace: str, teams: list[Declaration], tiers: Mapping[str, int], network: Mapping[str, Any] | None
+) -> jobs.Context:
     team = next((each for each in teams if namespace in each.spec.get("namespaces", {})), None)
+    rdma, is_raised = jobs.rdma_resource(network), jobs.is_memlock_raised(network)
     if team is None:
-        return jobs.Context(queues.DEFAULT, None, tiers)
+        return jobs.Context(queues.DEFAULT, None, tiers, rdma_resource=rdma, is_memlock_raised=is_raised)
     allowed = team.spec.get("priorities") or [None]
-    return jobs.Context(team.name if "queue" in team.spec else queues.DEFAULT, allowed[0], tiers)
+    queue = team.name if "queue" in team.spec else queues.DEFAULT
+    security = team.spec["namespaces"][namespace].get("security", "baseline")
+    return jobs.Context(queue, allowed[0], tiers, security, rdma, is_raised)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Together(Declaration):
+    """Declarations that one object follows from; its pointers go through the map of their documents by name."""
+
+    members: Mapping[str, Declaration]
+
+    def position(self, pointer: Pointer) -> Source:
+        first = next(iter(self.members.values()))
+        if pointer[:1] != (jobs.MEMBERS,) or len(pointer) == 1:
+            return first.position(pointer)
+        return self.members[str(pointer[1])].position(pointer[2:])
+
+
+def _flows(training: list[Declaration], lost: Collection[tuple[str, str | None, str]]) -> Iterator[_Part]:
+    """The JobFlows: each follows from all jobs that name it, the first of them by name counting most. None is made that
+    waits for a job whose document is lost to a fault of its own."""
+    found: dict[jobs.Flow, dict[str, Declaration]] = {}
+    for each in sorted(training, key=lambda each: each.name):
+        if (flow := jobs.flow_of(each.value["metadata"], each.spec)) is not None:
+            found.setdefault(flow, {})[each.name] = each
+    for flow, members in found.items():
+        awaited = {target for each in members.values() for target in each.spec["flow"].get("after", ())}
+        if any(("TrainingJob", flow.namespace, name) in lost for name in awaited - members.keys()):
+            continue
+        documents = {name: each.value for name, each in members.items()}
+        value = {**next(iter(documents.values())), jobs.MEMBERS: documents}
+        together = _Together(value, tuple(layer for each in members.values() for layer in each.layers), members)
+        made = jobs.flow(flow, ((name, each.spec) for name, each in members.items()))
+        yield "jobs", together, iter((made,))

@@ -9,9 +9,11 @@ from basalt.gathering.documents import Declaration
 from basalt.index import Index
 from basalt.loading.files import Misuse
 from basalt.objects import KubeObject, mapping
+from basalt.platform import groups_prefix
 from basalt.pointers import Pointer, get
 from basalt.quantities import parse_map, show
 from basalt.reporting import json_format
+from basalt.views import authentication
 from basalt.views.access import Binding, bindings
 from basalt.views.devices import is_gpu
 from basalt.views.queue_tree import DEFAULT, Queue
@@ -90,13 +92,23 @@ def is_group(wanted: str) -> bool:
 def explain(index: Index, wanted: str) -> Access:
     """What the group that `group/<name>` names reaches."""
     group = wanted.partition("/")[2]
-    found = [(binding, pointer) for binding, pointer, name in _bound(index) if name == group]
+    meant = {group, *(prefix + group for prefix in _prefixes(index))}
+    found = [each for each in _bound(index) if each[2] in meant]
     if not found:
         known = {name for _, _, name in _bound(index)}
         hint = names.did_you_mean(group, known)
         raise Misuse(f"no group {group} is bound; {hint}".rstrip("; "))
     places: dict[str, Place] = {}
-    return Access(group, tuple(_explained(index, *each, places) for each in found))
+    bound = tuple(_explained(index, binding, pointer, places) for binding, pointer, _ in found)
+    called = {name for _, _, name in found}
+    return Access(called.pop() if len(called) == 1 else group, bound)
+
+
+def _prefixes(index: Index) -> set[str]:
+    """What API servers put before the groups of the identity provider, which people leave out."""
+    trusted = {trust.groups.prefix for trust in authentication.trusts(index.objects) if trust.groups}
+    declared = {groups_prefix(index.environment.spec)} if index.environment else set()
+    return {prefix for prefix in trusted | declared if prefix}
 
 
 def _bound(index: Index) -> Iterator[tuple[Binding, Pointer, str]]:

@@ -18,11 +18,23 @@ from basalt.loading.nodes import Node
 from basalt.objects import RELEASE, KubeObject, mapping
 from basalt.pointers import get
 from basalt.quantities import Resources, add, parse, parse_map
-from basalt.views import charts, delivery_gaps, scheduler_configuration, volcano_version
+from basalt.views import (
+    charts,
+    containers,
+    delivery_gaps,
+    kubelets,
+    network_operator,
+    quotas,
+    scheduler_configuration,
+    schedulers,
+    volcano_version,
+)
 from basalt.views.charts import Values
+from basalt.views.containers import Pod
 from basalt.views.domains import Domains, participating, tiers_of
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.metric_sources import Sources
+from basalt.views.node_labels import labelled
 from basalt.views.queue_tree import QueueTree
 from basalt.views.releases import Release, releases
 from basalt.views.scheduler_configuration import Configuration
@@ -46,6 +58,9 @@ class Fact(enum.StrEnum):
     TOPOLOGY = "no Environment with a topology"
     CRDS = "no CustomResourceDefinitions"
     KUBERNETES = "no Kubernetes version"
+    KUBELET = "no KubeletConfiguration"
+    LIMIT_RANGES = "no LimitRanges"
+    NETWORK_OPERATOR = "no NicClusterPolicy"
 
 
 class Index:
@@ -63,9 +78,9 @@ class Index:
     ) -> None:
         self.environment = gathered.environment
         self.declarations = gathered.declarations
-        self.nodes = gathered.all_nodes
         self.texts = tuple(gathered.reading.documents)
         self.objects = tuple(objects)
+        self.nodes = labelled(gathered.all_nodes, self.objects)
         self.catalog = catalog
         self.noted = noted  # rule -> problems that were seen while reading
         self.unusable = unusable  # documents whose form is wrong: nothing is derived from them
@@ -92,7 +107,11 @@ class Index:
             Fact.CRDS: self.environment is not None or bool(self.of_kind("CustomResourceDefinition")),
             Fact.KUBERNETES: bool(self.environment) and "version" in mapping(self._spec.get("kubernetes")),
             Fact.JOB_TEMPLATES: self.environment is not None or bool(self.of_kind("JobTemplate")),
+            Fact.NETWORK_OPERATOR: self.environment is not None
+            or network_operator.is_declared(self.objects, self.chart_values),
             Fact.PROMETHEUS: self.environment is not None or self._has_prometheus,
+            Fact.KUBELET: self.environment is not None or kubelets.is_declared(self.objects),
+            Fact.LIMIT_RANGES: self.environment is not None or bool(self.of_kind("LimitRange")),
             Fact.METRICS_SERVER: self.environment is not None or self.metric_sources.has_resource_metrics,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}
@@ -130,6 +149,7 @@ class Index:
             *schemas,
             *rules,
             *delivery_gaps.gaps(self.objects, self.releases, self.chart_values, self.files),
+            *quotas.gaps(self.of_kind("ResourceQuota")),
         )
 
     def _is_known(self, ref: Ref) -> bool:
@@ -154,6 +174,12 @@ class Index:
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
         return tuple(workloads(self.objects))
+
+    @cached_property
+    def volcano_pods(self) -> tuple[Pod, ...]:
+        """The pods that Volcano places, those of its jobs first."""
+        names = schedulers.names(self.chart_values, self.of_kind("Deployment"))
+        return tuple(containers.placed_by(names, self.workloads, self.objects))
 
     @cached_property
     def queues(self) -> QueueTree:

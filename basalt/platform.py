@@ -5,6 +5,21 @@ from typing import Any, NamedTuple
 
 from basalt.api.versions import Version
 from basalt.loading.nodes import Node
+from basalt.objects import mapping
+
+_GROUPS_PREFIX = "oidc:"
+_SYSTEM = "system:"
+
+
+def groups_prefix(spec: Mapping[str, Any]) -> str:
+    """What the API server puts before the identity provider's groups; spec is the Environment's. Without an identity
+    groups stay as they are written."""
+    return str(mapping(spec["identity"]).get("groupsPrefix", _GROUPS_PREFIX)) if "identity" in spec else ""
+
+
+def prefixed(group: str, prefix: str) -> str:
+    """The group as the API server knows it: with the prefix, where it is not the cluster's own and has none yet."""
+    return group if group.startswith((_SYSTEM, prefix)) else prefix + group
 
 
 class Platform(NamedTuple):
@@ -17,6 +32,10 @@ class Platform(NamedTuple):
     kubernetes: Version
     volcano: Version
     is_development: bool
+
+    @property
+    def groups_prefix(self) -> str:
+        return groups_prefix(self.spec)
 
     @property
     def tenant_namespaces(self) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from basalt.objects import MANAGED_BY, Manifest
+from basalt.platform import prefixed
 from basalt.pointers import Pointer
 from basalt.quantities import as_written, is_extended, is_quota_key
 
@@ -65,9 +66,10 @@ def _rule(group: str, resources: list[str], verbs: list[str]) -> dict[str, Any]:
     return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
-def team(name: str, spec: Mapping[str, Any]) -> Iterator[Manifest]:
-    """Everything of a team but its queue."""
-    groups = {level: list(spec.get("access", {}).get(level, ())) for level in LEVELS}
+def team(name: str, spec: Mapping[str, Any], groups_prefix: str = "") -> Iterator[Manifest]:
+    """Everything of a team but its queue. Its groups are bound as the API server knows them: with the prefix."""
+    access = spec.get("access", {})
+    groups = {level: [prefixed(group, groups_prefix) for group in access.get(level, ())] for level in LEVELS}
     if any(groups.values()):
         yield _cluster_binding(name, groups)
     for namespace, declared in spec.get("namespaces", {}).items():

@@ -40,7 +40,7 @@ def explained(folder: Path, *texts: str, group: str = "group/oidc:/ml/team-a") -
             "ClusterRole/basalt-team-edit",
             [
                 ("vision-train", "288", "vision", "192", "256", "448"),
-                ("vision-notebooks", "16", "vision", "192", "256", "448"),
+                ("vision-notebooks", "0", "vision", "192", "256", "448"),
             ],
         ),
         ("speech-leads", "ClusterRole/basalt-team-admin", [("speech-train", "192", "speech", "128", "160", "320")]),
@@ -63,7 +63,7 @@ def test_a_teams_group_reaches_its_namespaces_and_queue(
     for each in places:
         namespace, [queue] = each["namespace"], each["namespace"]["queues"]
         amounts = [queue["gpus"][field][gpu] for field in ("guarantee", "deserved", "capability")]
-        seen.append((namespace["name"], namespace["quota"][gpu], queue["name"], *amounts))
+        seen.append((namespace["name"], namespace["quota"].get(gpu, "0"), queue["name"], *amounts))
     assert seen == reached
 
 
@@ -124,7 +124,7 @@ def test_the_least_quota_counts(tmp_path: Path) -> None:
 
 
 def test_a_group_that_nobody_binds_is_misuse(prod: Index) -> None:
-    with pytest.raises(Misuse, match=r"no group vision-reserch is bound; did you mean vision-research\?"):
+    with pytest.raises(Misuse, match=r"no group vision-reserch is bound; did you mean oidc:vision-research\?"):
         explaining_groups.explain(prod, "group/vision-reserch")
 
 
@@ -137,7 +137,7 @@ def test_the_command_prints_it(tmp_path: Path, form: str) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     if form == "text":
-        assert done.stdout.startswith("Group vision-leads\n")
+        assert done.stdout.startswith("Group oidc:vision-leads\n")
         assert "Queue/vision below research" in done.stdout
     else:
-        assert done.stdout.startswith('{\n  "group": "vision-leads",')
+        assert done.stdout.startswith('{\n  "group": "oidc:vision-leads",')

@@ -36,7 +36,35 @@ def _is_of_descheduler(value: Mapping[str, Any]) -> bool:
     return "deschedulerPolicy" in value
 
 
+def _is_of_dex(value: Mapping[str, Any]) -> bool:
+    config = value.get("config")
+    return isinstance(config, Mapping) and "issuer" in config and ("connectors" in config or "storage" in config)
+
+
+def _has(*keys: str, least: int = 1) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether so many of the keys are there: together hardly another chart has them."""
+    return lambda value: sum(key in value for key in keys) >= least
+
+
+def _is_of_prometheus_adapter(value: Mapping[str, Any]) -> bool:
+    rules = value.get("rules")
+    return isinstance(rules, Mapping) and not {"custom", "external", "resource"}.isdisjoint(rules)
+
+
+def _is_of_prometheus_stack(value: Mapping[str, Any]) -> bool:
+    prometheus = value.get("prometheus")
+    return isinstance(prometheus, Mapping) and "prometheusSpec" in prometheus
+
+
+_OF_GPU_OPERATOR = ("dcgmExporter", "migManager", "clusterPolicy", "nodeStatusExporter", "toolkit", "devicePlugin")
 _CHARTS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "descheduler": _is_of_descheduler,
+    "dex": _is_of_dex,
+    "gpu-operator": _has(*_OF_GPU_OPERATOR, least=2),
+    "kube-prometheus-stack": _is_of_prometheus_stack,
+    "metrics-server": _has("defaultArgs"),
+    "network-operator": _has("sriovNetworkOperator", "maintenanceOperator"),
+    "nvidia-device-plugin": _has("migStrategy", "deviceListStrategy", "deviceIDStrategy"),
+    "prometheus-adapter": _is_of_prometheus_adapter,
     "volcano": _is_of_volcano,
 }

@@ -7,10 +7,10 @@ from basalt import patterns
 from basalt.api import versions
 from basalt.api.schemas import document_shape, show
 from basalt.findings import Problem
+from basalt.gathering import training_job_checks
 from basalt.gathering.documents import Declaration
 from basalt.objects import mapping, sequence
 from basalt.pointers import Pointer
-from modules.jobs import seconds
 
 
 class Checked(NamedTuple):
@@ -59,18 +59,4 @@ def _tier(declaration: Declaration, tier: Mapping[str, Any], at: Pointer) -> Ite
         yield Problem(declaration, (*at, "nameTemplate"), message, "only {tier} and {domain} are filled in")
 
 
-def _training_job(declaration: Declaration) -> Iterator[Problem]:
-    spec = declaration.spec
-    ttl = spec.get("ttlAfterFinished")
-    if isinstance(ttl, str) and seconds(ttl) is None:
-        message = f"{show(ttl)} is not a duration"
-        yield Problem(declaration, ("spec", "ttlAfterFinished"), message, "write 24h, 90m, 1h30m or seconds")
-    if "image" in spec:
-        return
-    for name, role in mapping(spec.get("roles")).items():
-        if isinstance(role, Mapping) and "image" not in role:
-            message = f"image is missing: neither the job nor its role {name} names one"
-            yield Problem(declaration, ("spec", "roles", name), message, "add spec.image")
-
-
-_TEXTS = {"Environment": _environment, "TrainingJob": _training_job}
+_TEXTS = {"Environment": _environment, "TrainingJob": training_job_checks.check}

@@ -8,6 +8,7 @@ from basalt.findings import Problem, Severity, Source
 from basalt.gathering.documents import Declaration
 from basalt.index import Fact, Index
 from basalt.objects import KubeObject, mapping, sequence, strings
+from basalt.platform import groups_prefix, prefixed
 from basalt.quantities import Amount, is_extended, is_quota_key, parse, show
 from basalt.rules import tenant_jobs
 from basalt.rules.rule import Rule
@@ -222,15 +223,18 @@ class _Tenants:
     def __init__(self, index: Index) -> None:
         self._has_teams = bool(index.teams)
         self._namespaces = {name for team in index.teams for name in mapping(team.spec.get("namespaces"))}
-        self._groups = team_groups(index) | {f"{_ACCOUNTS}:{name}" for name in self._namespaces}
+        self._groups = (
+            team_groups(index) | _written_groups(index) | {f"{_ACCOUNTS}:{name}" for name in self._namespaces}
+        )
 
     def have(self, binding: Binding) -> bool:
         """Whether the binding gives a tenant something."""
+        subjects = list(binding.people)
         if self._has_teams:
-            return binding.namespace in self._namespaces or any(self._is_one(each) for _, each in binding.subjects)
+            return (bool(subjects) and binding.namespace in self._namespaces) or any(map(self._is_one, subjects))
         if binding.namespace in _PLATFORM or str(binding.namespace).startswith("kube-"):
             return False
-        people = (subject for _, subject in binding.subjects if subject.get("kind") in ("User", "Group"))
+        people = (subject for subject in subjects if subject.get("kind") in ("User", "Group"))
         return any(not str(subject.get("name")).startswith(SYSTEM) for subject in people)
 
     def _is_one(self, subject: Mapping[str, Any]) -> bool:
@@ -240,7 +244,13 @@ class _Tenants:
 
 
 def team_groups(index: Index) -> set[str]:
-    """Every group that some team gives access to."""
+    """Every group that some team gives access to, as the API server knows it."""
+    prefix = groups_prefix(index.environment.spec) if index.environment else ""
+    return {prefixed(group, prefix) for group in _written_groups(index)}
+
+
+def _written_groups(index: Index) -> set[str]:
+    """The same groups as teams write them."""
     access = [mapping(team.spec.get("access")) for team in index.teams]
     return {group for levels in access for members in levels.values() for group in strings(members)}
 
@@ -265,9 +275,10 @@ _WHO = {
 
 def group_belongs_to_a_team(index: Index) -> Iterator[Problem]:
     known = team_groups(index)
+    written = _written_groups(index)  # login-chain-closes speaks of one that is bound without the prefix
     for binding in bindings(index.objects):
         for pointer, name in binding.groups:
-            if name not in known and not name.startswith(SYSTEM) and not binding.is_kubernetes_own:
+            if name not in known | written and not name.startswith(SYSTEM) and not binding.is_kubernetes_own:
                 message = f"the group {name} is bound, and no team declares it"
                 hint = names.did_you_mean(name, known, otherwise="add it to a team's access", most=0)
                 yield Problem(binding.object, pointer, message, hint)

@@ -1,0 +1,9 @@
+"""Volcano's Jobs, CronJobs, JobTemplates and JobFlows from TrainingJobs."""
+
+from modules.jobs.context import Context
+from modules.jobs.durations import seconds
+from modules.jobs.flows import MEMBERS, Flow, flow, flow_of
+from modules.jobs.job import job
+from modules.jobs.network import is_memlock_raised, rdma_resource
+
+__all__ = ["MEMBERS", "Context", "Flow", "flow", "flow_of", "is_memlock_raised", "job", "rdma_resource", "seconds"]
