@@ -59,7 +59,6 @@ class Fact(enum.StrEnum):
     CRDS = "no CustomResourceDefinitions"
     KUBERNETES = "no Kubernetes version"
     KUBELET = "no KubeletConfiguration"
-    LIMIT_RANGES = "no LimitRanges"
     NETWORK_OPERATOR = "no NicClusterPolicy"
 
 
@@ -111,7 +110,6 @@ class Index:
             or network_operator.is_declared(self.objects, self.chart_values),
             Fact.PROMETHEUS: self.environment is not None or self._has_prometheus,
             Fact.KUBELET: self.environment is not None or kubelets.is_declared(self.objects),
-            Fact.LIMIT_RANGES: self.environment is not None or bool(self.of_kind("LimitRange")),
             Fact.METRICS_SERVER: self.environment is not None or self.metric_sources.has_resource_metrics,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}

@@ -139,6 +139,7 @@ def gpu_sharing_is_sound(index: Index) -> Iterator[Problem]:
         if plugin.configs is not None:
             seen.add(id(plugin.configs.place))
             yield from _faults(plugin.configs, plugin.strategy)
+        yield from _undeclared(index, plugin)
         yield from _unknown_default(plugin)
         yield from _mps_on_mig(accelerators, plugin)
     yield from _unknown_keys(index, accelerators, plugins)
@@ -154,6 +155,18 @@ def _faults(configs: Configs, strategy: str | None) -> Iterator[Problem]:
     for config in configs.by_key.values():
         for fault in device_plugin.faults(config, strategy):
             yield Problem(*config.at(fault.pointer), fault.message, fault.hint)
+
+
+def _undeclared(index: Index, plugin: Plugin) -> Iterator[Problem]:
+    """Without an Environment the ConfigMap may be another folder's."""
+    at: Pointer = ("devicePlugin", "config", "name")
+    if index.environment is None or plugin.policy is None or plugin.configs is not None:
+        return
+    if isinstance(name := plugin.policy.get(at), str) and name and not plugin.makes_configs:
+        message = f"the device plugin takes its configurations from the ConfigMap {name}, which nobody declares"
+        declared = [each.name for each in device_plugin.config_maps(index.objects)]
+        hint = names.did_you_mean(name, declared, otherwise=f"declare it, or take {'.'.join(map(str, at))} out")
+        yield Problem(*plugin.policy.at(at), message, hint)
 
 
 def _unknown_default(plugin: Plugin) -> Iterator[Problem]:

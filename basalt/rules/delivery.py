@@ -14,7 +14,7 @@ from basalt.pointers import Pointer, get
 from basalt.quantities import parse
 from basalt.rules import order
 from basalt.rules.rule import Rule
-from basalt.views import chart_catalogue, supported_versions
+from basalt.views import chart_catalogue, gpu_operator, supported_versions
 from basalt.views.application_folders import Folder, folders
 from basalt.views.chart_catalogue import Known
 from basalt.views.charts import VOLCANO
@@ -29,6 +29,7 @@ _DEFAULT_BRANCHES = ("", "HEAD")
 _BYTES = 10_000_000  # --max-combined-directory-manifests-size of argocd-repo-server: 10M
 _MB = 1_000_000
 _LIMIT_KEY = "reposerver.max.combined.directory.manifests.size"
+_DEPLOYED: Pointer = ("gpuCluster", "deployCR")
 _PLACE = re.compile(r"((?:[^.\[\\]|\\.)+)(?:\[\d+\])*\.?")
 
 
@@ -113,6 +114,7 @@ def _is_known(chart: str) -> bool:
 def version_is_supported(index: Index) -> Iterator[Problem]:
     kubernetes = index.catalog.versions["kubernetes"]
     yield from _unsupported_volcano(index, kubernetes)
+    yield from _gpu_clusters(index, kubernetes)
     for release in index.releases:
         version = str(release.version).strip().lstrip("= v")
         span = supported_versions.of_chart(release.chart, version)
@@ -128,6 +130,18 @@ def version_is_supported(index: Index) -> Iterator[Problem]:
                     said.add(found[:2])  # one part, however many programs it has
                     pointer = (*pod.pointer, field, number, "image")
                     yield Problem(pod.object, pointer, *_unsupported(*found, kubernetes))
+
+
+def _gpu_clusters(index: Index, kubernetes: Version) -> Iterator[Problem]:
+    """What the GPU operator allocates by DRA."""
+    span = supported_versions.GPU_CLUSTER
+    message = f"a GPUCluster takes Kubernetes {span}, this one is {kubernetes}"
+    hint = "use a ClusterPolicy, or a newer Kubernetes"
+    for cluster in gpu_operator.of_kind(index.objects, "GPUCluster") if kubernetes not in span else ():
+        yield Problem(cluster, ("kind",), message, hint)
+    for chart in gpu_operator.charts(index.chart_values) if kubernetes not in span else ():
+        if chart.get(_DEPLOYED) is True:
+            yield Problem(*chart.at(_DEPLOYED), message, hint)
 
 
 def _unsupported_volcano(index: Index, kubernetes: Version) -> Iterator[Problem]:

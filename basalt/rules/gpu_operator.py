@@ -251,6 +251,7 @@ def rdma_stack_is_complete(index: Index) -> Iterator[Problem]:
         yield _problem(extra, ((), message, "keep one: the operator follows one and ignores the others"))
     having = [each for each in (*policies, *network_operator.node_policies(index.objects))
               if network_operator.has_driver(each)]  # fmt: skip
+    is_known = index.knows(Fact.NETWORK_OPERATOR) and not network_operator.is_made(index.chart_values)
     for settings, at in _gpu_drivers(index):
         if settings.get((*at, "rdma", "enabled")) is not True:
             continue
@@ -262,7 +263,7 @@ def rdma_stack_is_complete(index: Index) -> Iterator[Problem]:
             yield _problem(
                 settings, ((*at, "rdma", "useHostMofed"), message, "set it to false, or take ofedDriver out")
             )
-        elif not uses_host and not having:
+        elif not uses_host and not having and is_known:
             message = "rdma.enabled waits for the NICs' driver, and no NicClusterPolicy installs one (ofedDriver)"
             message += ": the GPU driver never becomes ready"
             hint = "declare a NicClusterPolicy with ofedDriver, or set useHostMofed where the hosts have it"
@@ -280,5 +281,5 @@ def _gpu_drivers(index: Index) -> Iterator[tuple[Settings, Pointer]]:
 RULES = (
     Rule("driver-matches-pool", Severity.ERROR, driver_matches_pool, partly_needs=(Fact.NODES,)),
     Rule("driver-upgrade-spares-gangs", Severity.WARNING, driver_upgrade_spares_gangs),
-    Rule("rdma-stack-is-complete", Severity.ERROR, rdma_stack_is_complete),
+    Rule("rdma-stack-is-complete", Severity.ERROR, rdma_stack_is_complete, partly_needs=(Fact.NETWORK_OPERATOR,)),
 )

@@ -43,24 +43,36 @@ def _dexes(index: Index) -> Iterator[Dex]:
 
 def issuer_is_https(index: Index) -> Iterator[Problem]:
     for each in _dexes(index):
-        if each.issuer is not None and not _is_https(each.issuer):
-            yield each.written.problem(("issuer",), *_plain(each.issuer, "the issuer"))
+        if each.issuer is not None and (fault := _url_fault(each.issuer, "the issuer")):
+            yield each.written.problem(("issuer",), *fault)
     for trust in authentication.trusts(index.objects):
-        if trust.url is not None and not is_filled_in(trust.url) and not _is_https(trust.url):
-            yield trust.written.problem(trust.url_pointer, *_plain(trust.url, "the issuer"))
+        if trust.url is not None and (fault := _url_fault(trust.url, "the issuer")):
+            yield trust.written.problem(trust.url_pointer, *fault)
         found = trust.discovery
-        if found is not None and not is_filled_in(found) and not _is_https(found):
-            pointer = (*trust.url_pointer[:-1], "discoveryURL")
-            yield trust.written.problem(pointer, *_plain(found, "the discoveryURL"))
+        if found is not None and (fault := _url_fault(found, "the discoveryURL")):
+            yield trust.written.problem((*trust.url_pointer[:-1], "discoveryURL"), *fault)
 
 
-def _is_https(url: str) -> bool:
-    return url.lower().startswith("https://")
-
-
-def _plain(url: str, what: str) -> tuple[str, str]:
-    message = f"{what} {url} is not https: the API server refuses it, and takes no token of it"
-    return message, f"write https://{re.sub('^[a-z]+:/*', '', url, flags=re.IGNORECASE)}"
+def _url_fault(url: str, what: str) -> tuple[str, str] | None:
+    """What the API server refuses of a URL (validateURL in pkg/apis/apiserver/validation of k8s.io/apiserver). A
+    password in it is not repeated."""
+    if is_filled_in(url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    _, has_user, host = parts.netloc.rpartition("@")
+    shown = parts._replace(netloc=host).geturl() if has_user else url
+    if not url.lower().startswith("https://"):
+        message = f"{what} {shown} is not https: the API server refuses it, and takes no token of it"
+        return message, f"write https://{re.sub('^[a-z]+:/*', '', shown, flags=re.IGNORECASE)}"
+    extra = {"a user": has_user, "a query": parts.query, "a fragment": parts.fragment}
+    if not any(extra.values()):
+        return None
+    has = " and ".join(name for name, is_there in extra.items() if is_there)
+    bare = parts._replace(netloc=host, query="", fragment="").geturl()
+    return f"{what} {shown} has {has}: the API server refuses it, and takes no token of it", f"write {bare}"
 
 
 # connector-is-encrypted

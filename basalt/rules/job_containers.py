@@ -100,17 +100,28 @@ def _below(pod: Pod, limit: Amount | None) -> str:
 
 
 def rdma_is_complete(index: Index) -> Iterator[Problem]:
-    for job in index.workloads:
-        pods = list(containers.of_jobs([job]))
+    network = index.environment.spec.get("network") if index.environment else None
+    is_raised = mapping(network).get("memlock") == "unlimited"  # by the nodes' container runtime
+    for pods in _gangs(index):
         every = [container for pod in pods for container in pod.containers]
         has_devices = any(devices.may_be_rdma(each) for container in every for each in container.requests)
-        found = (problem for container in every for problem in _rdma_faults(container, has_devices=has_devices))
-        yield from containers.once(found)
+        faults = (_rdma_faults(each, has_devices=has_devices, is_raised=is_raised) for each in every)
+        yield from containers.once(problem for some in faults for problem in some)
 
 
-def _rdma_faults(container: Container, *, has_devices: bool) -> Iterator[Problem]:
+def _gangs(index: Index) -> Iterator[list[Pod]]:
+    """The pods of each job, and those that Volcano places beside by the PodGroup that they name, else one by one."""
+    found: dict[tuple[object, ...], list[Pod]] = {}
+    for pod in index.volcano_pods:
+        alone = (id(pod.object), pod.job.pointer if pod.job is not None else ())
+        group = (pod.object.ref.namespace, pod.group) if pod.job is None and pod.group else alone
+        found.setdefault(group, []).append(pod)
+    yield from found.values()
+
+
+def _rdma_faults(container: Container, *, has_devices: bool, is_raised: bool) -> Iterator[Problem]:
     rdma = [name for name, amount in container.requests.items() if amount > 0 and devices.is_rdma(name)]
-    if rdma and not _may_lock_memory(container):
+    if rdma and not is_raised and not _may_lock_memory(container):
         at = _existing(container, ("securityContext", "capabilities", "add"))
         message = f"{container.name} requests {rdma[0]} without the capability {_LOCK}: it cannot pin memory for RDMA"
         hint = f"add {_LOCK} to securityContext.capabilities.add; waive this where the nodes raise the memlock limit"
@@ -162,6 +173,8 @@ def launcher_matches_gpus(index: Index) -> Iterator[Problem]:
         pods = list(containers.of_jobs([job]))
         found = [problem for pod in pods for container in pod.containers for problem in _processes(container)]
         yield from containers.once([*found, *_nodes(job, pods)])
+    beside = (pod for pod in index.volcano_pods if pod.job is None)
+    yield from (problem for pod in beside for container in pod.containers for problem in _processes(container))
 
 
 def _processes(container: Container) -> Iterator[Problem]:
@@ -171,12 +184,11 @@ def _processes(container: Container) -> Iterator[Problem]:
         return
     gpus = devices.gpus(container.limits) or devices.gpus(container.requests)
     count = sum(gpus.values())
-    if said.least == count or (count == 0 and said.least <= 1):
-        return  # one process without a GPU is no more than a process
-    has = _listed(gpus) if gpus else "no GPU"
+    if count in (0, said.least):
+        return  # without a GPU any number of processes may share the CPUs
     flag = said.text.partition("=")[0]
-    hint = f"write {flag}={show(count)}, or request {said.least} GPUs" if gpus else f"request {said.least} GPUs"
-    yield Problem(container.object, said.pointer, f"{said.text}, and {container.name} has {has}", hint)
+    hint = f"write {flag}={show(count)}, or request {said.least} GPUs"
+    yield Problem(container.object, said.pointer, f"{said.text}, and {container.name} has {_listed(gpus)}", hint)
 
 
 def _nodes(job: Workload, pods: list[Pod]) -> Iterator[Problem]:
@@ -213,10 +225,7 @@ def _other_pods(job: Workload, said: Said, total: int, minimum: int) -> Problem:
 
 def threads_match_cpus(index: Index) -> Iterator[Problem]:
     yield from containers.once(
-        problem
-        for pod in containers.of_jobs(index.workloads)
-        for container in pod.containers
-        for problem in _threads(pod, container)
+        problem for pod in index.volcano_pods for container in pod.containers for problem in _threads(pod, container)
     )
 
 
@@ -232,7 +241,7 @@ def _threads(pod: Pod, container: Container) -> Iterator[Problem]:
 
 def image_is_pinned(index: Index) -> Iterator[Problem]:
     told = set()
-    for pod in containers.of_jobs(index.workloads):
+    for pod in index.volcano_pods:
         for container in pod.containers:
             image = container.value.get("image")
             if isinstance(image, str) and (fault := _loose(image)) and (id(pod.object), image) not in told:
@@ -267,11 +276,17 @@ def checkpoint_survives(index: Index) -> Iterator[Problem]:
 
 
 def _volumes(job: Workload) -> Iterator[Mapping[str, Any]]:
-    """Those of the job, which are claims, and those of its pods."""
+    """Those of the job, which are claims, and those of its pods that some container mounts."""
     for volume in map(mapping, sequence(job.spec.get("volumes"))):
         yield {"persistentVolumeClaim": volume.get("volumeClaimName") or volume.get("volumeClaim")}
-    for task in job.tasks:
-        yield from map(mapping, sequence(task.pod.get("volumes")))
+    for pod in containers.of_jobs([job]):
+        mounted = {str(each.get("name")) for container in pod.containers for each in _mounts(container)}
+        yield from (volume for _, volume in pod.volumes if str(volume.get("name")) in mounted)
+
+
+def _mounts(container: Container) -> Iterator[Mapping[str, Any]]:
+    for field in ("volumeMounts", "volumeDevices"):
+        yield from map(mapping, sequence(container.value.get(field)))
 
 
 def _is_kept(volume: Mapping[str, Any]) -> bool:
@@ -298,12 +313,19 @@ def host_network_is_sound(index: Index) -> Iterator[Problem]:
     for job in index.workloads:
         pods = list(containers.of_jobs([job]))
         yield from containers.once([*_resolvers(pods), *_shared_ports(pods)])
+    yield from _resolvers([pod for pod in index.volcano_pods if pod.job is None])
 
 
 def _resolvers(pods: list[Pod]) -> Iterator[Problem]:
     for pod in pods:
         policy = pod.spec.get("dnsPolicy")
-        if pod.spec.get("hostNetwork") is True and isinstance(policy, str) and policy not in ("", _HOST_DNS):
+        if pod.spec.get("hostNetwork") is not True:
+            continue
+        if pod.job is None and policy in (None, ""):  # Volcano's webhook completes jobs only
+            message = "hostNetwork without a dnsPolicy means ClusterFirst: the pods cannot find each other by name"
+            at = pod.pointer if policy is None else (*pod.pointer, "dnsPolicy")
+            yield Problem(pod.object, at, message, f"write dnsPolicy: {_HOST_DNS}")
+        elif isinstance(policy, str) and policy not in ("", _HOST_DNS):
             message = f"dnsPolicy {policy} with hostNetwork: the pods cannot find each other by name"
             yield Problem(pod.object, (*pod.pointer, "dnsPolicy"), message, f"write {_HOST_DNS}, or leave it out")
 
@@ -312,7 +334,7 @@ def _shared_ports(pods: list[Pod]) -> Iterator[Problem]:
     """Ports of the node that two tasks take: a node has each only once."""
     owners: dict[tuple[int, str, str], str] = {}
     for pod in pods:
-        for pointer, port in _host_ports(pod):
+        for pointer, port in _host_ports(pod) if not pod.is_unwanted else ():
             name = pod.task.name if pod.task is not None else ""
             owner = owners.setdefault(port, name)
             if owner != name:

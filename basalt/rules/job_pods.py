@@ -282,7 +282,7 @@ def _of_members(index: Index, group: KubeObject, gang: MinimumGang, queue: Queue
 def static_cpu_is_integer(index: Index) -> Iterator[Problem]:
     if kubelets.has_static_cpus(index.objects):
         yield from containers.once(
-            problem for pod in containers.of_jobs(index.workloads) if _is_guaranteed(pod) for problem in _fractions(pod)
+            problem for pod in index.volcano_pods if _is_guaranteed(pod) for problem in _fractions(pod)
         )
 
 
@@ -319,6 +319,6 @@ RULES: tuple[Rule, ...] = (
     Rule("resource-is-offered", Severity.ERROR, resource_is_offered, needs=(Fact.NODES,)),
     Rule("pod-fits-a-node", Severity.ERROR, pod_fits_a_node, needs=(Fact.NODES,)),
     Rule("gang-fits-its-queue", Severity.ERROR, gang_fits_its_queue, needs=(Fact.QUEUES,)),
-    Rule("static-cpu-is-integer", Severity.WARNING, static_cpu_is_integer),
+    Rule("static-cpu-is-integer", Severity.WARNING, static_cpu_is_integer, needs=(Fact.KUBELET,)),
     *job_containers.RULES,
 )

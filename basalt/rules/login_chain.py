@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 from basalt import names
 from basalt.findings import Problem, Severity, Source
 from basalt.index import Index
-from basalt.objects import mapping, strings
+from basalt.objects import mapping, sequence, strings
 from basalt.pointers import Pointer
 from basalt.rules.rule import Rule
 from basalt.views import authentication, dex
 from basalt.views.access import SYSTEM, Binding, bindings
 from basalt.views.authentication import Claim, Trust
-from basalt.views.dex import Dex, is_filled_in
+from basalt.views.dex import Connector, Dex, is_filled_in
 
 _KUBEADM = "kubeadm:"  # its groups are those of certificates
 _READ = re.compile(r"""\bclaims(?:\.(\w+)|\[["']([^"']+)["']\])""")
@@ -33,7 +33,7 @@ def login_chain_closes(index: Index) -> Iterator[Problem]:
             yield from _audiences(found, trust)
             yield from _claims(trust)
         if any(trust.groups for trust in meant):
-            yield from _silent_connectors(found)
+            yield from _silent_connectors(found, _awaited(index, found, meant, trusts))
     if trusts:
         yield from _bound_groups(index, trusts)
         yield from _bound_users(index, trusts)
@@ -104,16 +104,61 @@ def _claims(trust: Trust) -> Iterator[Problem]:
             yield trust.written.problem(pointer, f"Dex gives no claim {name}, {effect}", hint)
 
 
-def _silent_connectors(found: Dex) -> Iterator[Problem]:
-    """The connectors that are told about groups, and give none all the same."""
-    for connector in found.connectors():
-        config = connector.config
-        if connector.type == "ldap" and (search := mapping(config.get("groupSearch"))) and not search.get("baseDN"):
-            message = f"the connector {connector.name} gives no groups: groupSearch has no baseDN"
-            yield found.written.problem(connector.at("groupSearch"), message, "add the DN below which the groups are")
-        elif connector.type == "oidc" and _means_groups(config) and config.get("insecureEnableGroups") in (None, False):
-            message = f"the connector {connector.name} gives no groups: insecureEnableGroups is not set"
-            yield found.written.problem(connector.at("insecureEnableGroups"), message, "set insecureEnableGroups: true")
+def _silent_connectors(found: Dex, awaited: str | None) -> Iterator[Problem]:
+    """The connectors that are told about groups, and give none all the same; all, where none of them gives any and
+    awaited is a group that somebody bound."""
+    silent = [(connector, fault) for connector in found.connectors() if (fault := _silence(connector)) is not None]
+    are_all = len(silent) == len(list(found.connectors()))
+    for connector, (key, why, hint) in silent:
+        is_told = bool(connector.config.get(key)) if connector.type == "ldap" else _means_groups(connector.config)
+        if is_told or (are_all and awaited):
+            message = f"the connector {connector.name} gives no groups: {why}"
+            effect = "" if is_told else f", and {awaited} is empty"
+            yield found.written.problem(connector.at(key), message + effect, hint)
+
+
+def _silence(connector: Connector) -> tuple[str, str, str] | None:
+    """Why a connector gives no groups: the field, the fact, the way out (connector/ldap and connector/oidc of Dex)."""
+    config = connector.config
+    search = config.get("groupSearch") or {}
+    if connector.type == "ldap" and isinstance(search, Mapping) and not search.get("baseDN"):
+        why = "groupSearch has no baseDN" if search else "it has no groupSearch"
+        return "groupSearch", why, "add the DN below which the groups are"
+    if connector.type == "oidc" and config.get("insecureEnableGroups") in (None, False):
+        made = mapping(config.get("claimModifications")).get("newGroupFromClaims")
+        fault = ("insecureEnableGroups", "insecureEnableGroups is not set", "set insecureEnableGroups: true")
+        return fault if not made else None
+    return None
+
+
+def _awaited(index: Index, found: Dex, meant: Sequence[Trust], trusts: Sequence[Trust]) -> str | None:
+    """A bound group that can only come from this Dex, and where it is bound; None where there is none."""
+    own = _prefixes([trust.groups for trust in meant])
+    others = [trust.groups for trust in trusts if trust not in meant and trust.groups]
+    theirs = _prefixes(others)
+    if not own or not all(map(_is_of_dex, meant)) or _has_others(index, found) or (others and not theirs):
+        return None
+    for binding, pointer, name in _provided(index):
+        if name.startswith(tuple(own)) and not name.startswith(tuple(theirs)):
+            source = binding.object.position(pointer)
+            return f"the group {name} ({source.file}:{source.line})"
+    return None
+
+
+def _is_of_dex(trust: Trust) -> bool:
+    """Whether the groups of a token are those of its claim groups, and no others."""
+    groups = trust.groups
+    if groups is None or groups.claim is not None:
+        return groups is None or groups.claim == "groups"
+    return groups.expression is not None and _named(groups.expression) == ["groups"] and "[" not in groups.expression
+
+
+def _has_others(index: Index, found: Dex) -> bool:
+    """Whether groups may come from elsewhere in Dex: from its own passwords, or connectors in its storage."""
+    if any(each.ref.group == "dex.coreos.com" and each.ref.kind == "Connector" for each in index.objects):
+        return True
+    passwords = sequence(found.value.get("staticPasswords"))
+    return bool(found.value.get("grpc")) or any(mapping(each).get("groups") for each in passwords)
 
 
 def _means_groups(config: Mapping[str, Any]) -> bool:

@@ -188,10 +188,12 @@ class _World:
                 yield from self._ungrouped(grouping)
 
     def _ungrouped(self, grouping: Grouping) -> Iterator[tuple[str, str, bool]]:
-        """The labels that none of the series has, and that the expression does not make."""
+        """The labels that none of the series has, and that the expression does not make. To group by one that is not
+        there changes nothing, unless somebody reads it; one that means another thing gives wrong groups."""
         for label in grouping.labels if grouping.selectors else ():
             having = [self._has(each.metric, label) for each in grouping.selectors]
-            if label not in grouping.made and True not in having:
+            is_told = None in having or label in grouping.needed
+            if is_told and label not in grouping.made and True not in having:
                 at = having.index(None) if None in having else 0
                 yield str(grouping.selectors[at].metric), label, None in having
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from basalt.findings import Problem, Severity
-from basalt.index import Index
+from basalt.index import Fact, Index
 from basalt.objects import KubeObject
 from basalt.rules.rule import Rule
 
@@ -74,5 +74,5 @@ RULES = (
     Rule("priority-within-range", Severity.ERROR, priority_within_range),
     Rule("priority-has-one-default", Severity.ERROR, priority_has_one_default),
     Rule("priority-values-differ", Severity.WARNING, priority_values_differ),
-    Rule("default-priority-is-low", Severity.WARNING, default_priority_is_low),
+    Rule("default-priority-is-low", Severity.WARNING, default_priority_is_low, needs=(Fact.PRIORITIES,)),
 )

@@ -8,6 +8,7 @@ from basalt.pointers import Pointer
 
 RBAC = "rbac.authorization.k8s.io"
 SYSTEM = "system:"
+_ACCOUNT = "system:serviceaccount:"  # a ServiceAccount by the name that the API server gives its user
 _AGGREGATE = f"{RBAC}/aggregate-to-"
 _BUILT_IN = ("admin", "edit", "view")  # aggregated: their rules grow by labelled ClusterRoles
 ALMIGHTY = "cluster-admin"
@@ -40,6 +41,18 @@ class Binding(NamedTuple):
     def subjects(self) -> Iterator[tuple[Pointer, Mapping[str, Any]]]:
         for index, subject in enumerate(sequence(self.object.value.get("subjects"))):
             yield ("subjects", index), mapping(subject)
+
+    @property
+    def people(self) -> Iterator[Mapping[str, Any]]:
+        """The subjects without parts of the platform: users of Kubernetes itself, and those that go by the name of a
+        ServiceAccount beside them, as upstream's components are bound when they run outside the cluster too."""
+        subjects = [subject for _, subject in self.subjects]
+        accounts = [subject.get("name") for subject in subjects if subject.get("kind") == "ServiceAccount"]
+        for subject in subjects:
+            name, is_account = str(subject.get("name")), subject.get("kind") == "ServiceAccount"
+            is_system = subject.get("kind") == "User" and name.startswith(SYSTEM) and not name.startswith(_ACCOUNT)
+            if is_account or not (is_system or name in accounts):
+                yield subject
 
     @property
     def namespace(self) -> str | None:

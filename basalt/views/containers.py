@@ -1,6 +1,6 @@
 """Pods and their containers, wherever they stand, with what each container asks for and is told."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from basalt.views.requests import container_requests, pod_requests
 from basalt.views.workloads import Task, Workload
 
 _VOLCANO = ("batch.volcano.sh", "flow.volcano.sh")
+_GROUP_NAME = "scheduling.k8s.io/group-name"  # KubeGroupNameAnnotationKey: the PodGroup that a pod belongs to
 _COUNTS: Mapping[str, Pointer] = {  # how many pods a controller makes; none are made where that is 0
     "Deployment": ("spec", "replicas"),
     "Job": ("spec", "parallelism"),
@@ -101,12 +102,25 @@ class Pod:
         return self.job is not None and self.job.is_patch
 
     @property
+    def group(self) -> str | None:
+        """The PodGroup that it names, for Volcano to place it with."""
+        name = get(self.object.value, (*self.pointer[:-1], "metadata", "annotations", _GROUP_NAME))
+        return name if isinstance(name, str) and name else None
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether a task has no replicas."""
+        if self.task is None or (self.is_patch and self.task.value.get("replicas") is None):
+            return False
+        return self.task.replicas == 0
+
+    @property
     def is_idle(self) -> bool:
         """Whether no pod will ever be placed: none is wanted, or somebody has placed it already."""
         if self.spec.get("nodeName"):
             return True
         if self.task is not None:
-            return self.task.replicas == 0 and not (self.is_patch and self.task.value.get("replicas") is None)
+            return self.is_unwanted
         if self.object.ref.kind == "DaemonSet":  # a daemon on no node is none too few
             return True
         count = get(self.object.value, _COUNTS.get(self.object.ref.kind, ("",)))
@@ -148,6 +162,13 @@ def everywhere(workloads: Iterable[Workload], objects: Iterable[KubeObject]) -> 
     yield from of_jobs(workloads)
     for each in pods.pods(declared for declared in objects if declared.ref.group not in _VOLCANO):
         yield Pod(*each)
+
+
+def placed_by(schedulers: Sequence[str], workloads: Iterable[Workload], objects: Iterable[KubeObject]) -> Iterator[Pod]:
+    """The pods that Volcano places: those of its jobs, and all that name one of its schedulers or a PodGroup."""
+    for pod in everywhere(workloads, objects):
+        if pod.job is not None or pod.spec.get("schedulerName") in schedulers or pod.group:
+            yield pod
 
 
 def once(problems: Iterable[Problem]) -> Iterator[Problem]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from basalt.findings import Skipped
 from basalt.loading.files import SourceFile
-from basalt.objects import KubeObject
+from basalt.objects import KubeObject, strings
+from basalt.pointers import get
 from basalt.views import chart_catalogue
 from basalt.views.application_folders import folders
 from basalt.views.charts import Values
@@ -15,10 +16,23 @@ def gaps(
     objects: Sequence[KubeObject], releases: Sequence[Release], values: Iterable[Values], files: Sequence[SourceFile]
 ) -> Iterator[Skipped]:
     """The parts of rules that are skipped, each with the reason, in order and once."""
-    reasons = sorted({each for given in values if given.value and (each := _of_values(given, releases))})
+    every = tuple(values)
+    reasons = sorted(
+        {
+            *(each for given in every if given.value and (each := _of_values(given, releases))),
+            *(f"{given.place.ref}: values come from {source}" for given in every for source in given.unread),
+            *(each for release in releases for each in _files(release)),
+        }
+    )
     yield from (Skipped("chart-values-are-known", reason) for reason in reasons)
     unread = sorted({folder.path for folder in folders(objects, files) if folder.files is None})
     yield from (Skipped("application-within-limit", f"no files of the folder {path} were read") for path in unread)
+
+
+def _files(release: Release) -> Iterator[str]:
+    """The files of a repository that an Application takes values from."""
+    named = strings(get(release.object.value, (*release.values_at, "valueFiles")))
+    return (f"{release.object.ref}: values come from {name}, which is not here" for name in named)
 
 
 def _of_values(given: Values, releases: Sequence[Release]) -> str | None:

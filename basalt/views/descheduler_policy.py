@@ -188,6 +188,6 @@ def is_partial(values: Values) -> bool:
     value = places.value(values.place)
     helms = [get(value, ("spec", "source", "helm"))]
     helms += [mapping(each).get("helm") for each in sequence(get(value, ("spec", "sources")))]
-    elsewhere = [get(value, ("spec", "valuesFrom"))]
+    elsewhere: list[Any] = [values.unread]
     elsewhere += [mapping(helm).get(key) for helm in helms for key in ("valueFiles", "parameters", "fileParameters")]
     return any(elsewhere)

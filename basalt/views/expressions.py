@@ -2,11 +2,12 @@
 policies of a descheduler."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from basalt.findings import Place
-from basalt.objects import KubeObject, mapping, sequence
+from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer
 from basalt.views import embedding, promql
 from basalt.views.adapter_rules import Configuration, configurations
@@ -19,6 +20,7 @@ from basalt.views.written import Written
 
 _LOW = "LowNodeUtilization"
 _SERIES = "<<.Series>>"
+_LABELS = re.compile(r"(?:\$labels|\.Labels)\.(\w+)|index \$labels \"(\w+)\"")  # in the templates of alerts
 _DEEPEST = 60
 _PROMETHEUS_CHART = "prometheus"
 
@@ -63,7 +65,16 @@ def _groups(written: Written, at: Pointer) -> Iterator[Expression]:
     for number, group in enumerate(map(mapping, sequence(written.get(at)))):
         for place, rule in enumerate(map(mapping, sequence(group.get("rules")))):
             pointer: Pointer = (*at, number, "rules", place, "expr")
-            yield from _expression(written, pointer, rule.get("expr"), rule.get("record"))
+            for each in _expression(written, pointer, rule.get("expr"), rule.get("record")):
+                yield _read(each, rule) if each.uses.groupings else each
+
+
+def _read(expression: Expression, rule: Mapping[str, Any]) -> Expression:
+    """The expression of an alert, with the labels of its result that the alert's texts read."""
+    texts = (text for field in ("annotations", "labels") for text in strings([*mapping(rule.get(field)).values()]))
+    needed = frozenset(one or other for text in texts for one, other in _LABELS.findall(text))
+    groupings = tuple(each._replace(needed=needed) for each in expression.uses.groupings)
+    return expression._replace(uses=expression.uses._replace(groupings=groupings))
 
 
 def _of_chart(chart: Values) -> Iterator[Expression]:
@@ -143,7 +154,8 @@ def _of_adapter(written: Written, at: Pointer, rule: Mapping[str, Any]) -> Itera
     overrides = mapping(mapping(rule.get("resources")).get("overrides"))
     for label in overrides:
         if isinstance(label, str) and found is not None:
-            uses = Uses(groupings=(Grouping((label,), (Selector(found.metric),), frozenset()),))
+            needed = Grouping((label,), (Selector(found.metric),), frozenset(), frozenset((label,)))
+            uses = Uses(groupings=(needed,))
             yield Expression(*written.at((*at, "resources", "overrides", label)), uses)
 
 

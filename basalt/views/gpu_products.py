@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 PRODUCT = "nvidia.com/gpu.product"
+_FAMILY = "nvidia.com/gpu.family"
 _MAJOR, _MINOR = "nvidia.com/gpu.compute.major", "nvidia.com/gpu.compute.minor"
 _SUFFIX = re.compile(r"(-SHARED|-MIG-.*)+$")  # what gpu-feature-discovery adds to the product's name
 _PROFILE = re.compile(r"(\d+)g\.(\d+)gb(\.me|\.gfx|\.me\.all|-me)?")
@@ -23,18 +24,23 @@ class Architecture(enum.StrEnum):
     BLACKWELL = "Blackwell"
 
 
-_BEFORE_TURING = "K20 K40 K80 M4 M6 M10 M40 M60 P4 P6 P40 P100 V100 V100S TITAN GTX".split()
-_WITHOUT_MIG = (*_BEFORE_TURING, *"T4 T4G A2 A10 A10G A16 A40 A6000 A5000 A4000 L4 L20 L40 L40S".split())
-_BLACKWELL = "B100 B200 B300 GB200 GB300 Blackwell".split()
-_TOKENS: Mapping[str, Architecture] = {
-    **dict.fromkeys(_BEFORE_TURING, Architecture.BEFORE_TURING),
-    **dict.fromkeys(
-        "T4 T4G A2 A10 A10G A16 A30 A40 A100 A800 A6000 L4 L20 L40 L40S H20 H100 H200 H800".split(),
-        Architecture.TURING_TO_HOPPER,
-    ),
-    "GH200": Architecture.GRACE_HOPPER,
-    **dict.fromkeys(_BLACKWELL, Architecture.BLACKWELL),
+# getArchFamily in internal/lm/resource.go of NVIDIA/k8s-device-plugin.
+_FAMILIES: Mapping[str, Architecture] = {
+    **dict.fromkeys("tesla fermi kepler maxwell pascal volta".split(), Architecture.BEFORE_TURING),
+    **dict.fromkeys("turing ampere ada-lovelace hopper".split(), Architecture.TURING_TO_HOPPER),
+    "blackwell": Architecture.BLACKWELL,
 }
+_GRACE_HOPPER = re.compile(r"\bGH200\b")
+# By name, the first that fits: GTX 16xx and TITAN RTX are Turing, other GTX and TITAN are older.
+_ARCHITECTURES: tuple[tuple[re.Pattern[str], Architecture], ...] = (
+    (_GRACE_HOPPER, Architecture.GRACE_HOPPER),
+    (re.compile(r"\bG?B[123]00\b|\bGB10\b|Blackwell|\bRTX-50[5-9]0\b|\bRTX-PRO-\d"), Architecture.BLACKWELL),
+    (re.compile(r"\bRTX\b|\bGTX-16\d\d"), Architecture.TURING_TO_HOPPER),
+    (re.compile(r"\b[KMP]\d+[A-Z]*\b|\bV100S?\b|\bG[PV]100\b|\bTITAN\b|\bGTX?\b"), Architecture.BEFORE_TURING),
+    (re.compile(r"\b(T4G?|T\d{3,4}|A\d+G?|L(4|20|40S?)|H(20|[128]00))\b"), Architecture.TURING_TO_HOPPER),
+)
+_OLD = "K20 K40 K80 M4 M6 M10 M40 M60 P4 P6 P40 P100 V100 V100S TITAN GTX".split()
+_WITHOUT_MIG = (*_OLD, *"T4 T4G A2 A10 A10G A16 A40 A6000 A5000 A4000 L4 L20 L40 L40S".split())
 _OF_RTX = " ".join(
     f"{size}{kind}" for size in ("1g.24gb", "2g.48gb", "4g.96gb") for kind in ("", ".gfx", ".me.all", "-me")
 )
@@ -63,11 +69,16 @@ def product(labels: Mapping[str, str]) -> str:
 
 
 def architecture(labels: Mapping[str, str]) -> Architecture | None:
-    """None where the labels do not tell. GH200 has the compute capability of H100, so the name is asked first."""
-    tokens = product(labels).split("-")
-    known = [_TOKENS[token] for token in tokens if token in _TOKENS]
-    if known:
-        return known[-1] if Architecture.BLACKWELL in known[-1:] else known[0]
+    """What the labels of family and compute capability say, else what the product's name does; None where neither
+    tells. GH200 has the capability of H100, so that there the name decides."""
+    name = product(labels)
+    told = _FAMILIES.get(labels.get(_FAMILY, "").lower()) or _of_capability(labels)
+    if told is Architecture.TURING_TO_HOPPER and _GRACE_HOPPER.search(name):
+        return Architecture.GRACE_HOPPER
+    return told or next((kind for pattern, kind in _ARCHITECTURES if pattern.search(name)), None)
+
+
+def _of_capability(labels: Mapping[str, str]) -> Architecture | None:
     major, minor = labels.get(_MAJOR, ""), labels.get(_MINOR, "0")
     if not major.isdecimal() or not minor.isdecimal():
         return None

@@ -32,6 +32,8 @@ _HAMI = {  # value -> what the chart gives
 }
 _PLUGIN_IMAGES = ("k8s-device-plugin", "nvidia-device-plugin")
 _VGPU_IMAGE = "volcano-vgpu-device-plugin"
+# Whose images are called k8s-device-plugin too, or are mirrored below their name.
+_OTHER_VENDORS = frozenset("rocm amd intel xilinx cambricon ascend huawei iluvatar kunlun metax mthreads hygon".split())
 _OTHER_PROGRAMS = ("gpu-feature-discovery", "mps-control-daemon", "config-manager")
 _SPEC: Pointer = ("spec", "template", "spec")
 _FALLBACKS = ("named", "single")  # config.fallbackStrategies of the plugin's chart
@@ -72,6 +74,7 @@ class Plugin(Provider):
     configs: Configs | None = None
     default: str = ""
     wants_configs: bool = False  # they are declared elsewhere where configs is None
+    makes_configs: bool = False  # its chart makes them, or may
     fallbacks: tuple[str, ...] = ()
     policy: Settings | None = None
     mig_configs: mig.Configs | None = None
@@ -181,6 +184,7 @@ def _of_operator(policy: Settings, objects: Sequence[KubeObject]) -> Plugin:
         configs=configs,
         default=default if isinstance(default, str) else "",
         wants_configs=bool(name) or policy.is_partial,
+        makes_configs=policy.is_partial or policy.get(("devicePlugin", "config", "create")) is True,
         policy=policy,
         mig_configs=mig.configs(policy, objects),
     )
@@ -229,7 +233,7 @@ def _of_daemon_set(declared: KubeObject, objects: Sequence[KubeObject]) -> Itera
         if image == _VGPU_IMAGE:
             yield Provider(title=title, place=declared, pointer=pointer, selector=selector, names=_VGPU)
             return
-        if image in _PLUGIN_IMAGES and not _words(container) & set(_OTHER_PROGRAMS):
+        if image in _PLUGIN_IMAGES and is_of_nvidia(container) and not _words(container) & set(_OTHER_PROGRAMS):
             configs, wants = _mounted(pod, objects)
             yield Plugin(
                 title=title,
@@ -248,6 +252,12 @@ def program(container: Mapping[str, Any]) -> str:
     """The last part of the image's name: k8s-device-plugin."""
     image = container.get("image")
     return image.partition("@")[0].rpartition("/")[2].partition(":")[0] if isinstance(image, str) else ""
+
+
+def is_of_nvidia(container: Mapping[str, Any]) -> bool:
+    """Whether no other vendor's name stands before the image's; docker.io/rocm/k8s-device-plugin is AMD's."""
+    above = str(container.get("image")).partition("@")[0].split("/")[:-1]
+    return above[-1:] == ["nvidia"] or _OTHER_VENDORS.isdisjoint(word for part in above for word in part.split("-"))
 
 
 def _words(container: Mapping[str, Any]) -> set[str]:

@@ -20,6 +20,11 @@ def configurations(objects: Iterable[KubeObject]) -> Iterator[Mapping[str, Any]]
                     yield from (mapping(each.value) for each in found if mapping(each.value).get("kind") == _KIND)
 
 
+def is_declared(objects: Iterable[KubeObject]) -> bool:
+    """Whether the configuration of some kubelet is known."""
+    return next(configurations(objects), None) is not None
+
+
 def has_static_cpus(objects: Iterable[KubeObject]) -> bool:
     """Whether some kubelet gives whole CPUs to the pods that ask for them."""
     return any(each.get("cpuManagerPolicy") == "static" for each in configurations(objects))

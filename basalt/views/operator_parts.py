@@ -17,7 +17,7 @@ from basalt.views import gpu_operator, network_operator
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
 from basalt.views.gpu_operator import Settings, deploys, selects, standing
-from basalt.views.gpu_providers import HAMI_CHART, PLUGIN_CHART, program
+from basalt.views.gpu_providers import HAMI_CHART, PLUGIN_CHART, is_of_nvidia, program
 
 GPU_OPERATOR = "the GPU operator"
 _GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -119,7 +119,8 @@ def _part(
 
 def _of_daemon_set(declared: KubeObject) -> Iterator[Part]:
     pod = mapping(get(declared.value, _TEMPLATE))
-    if any(program(mapping(container)) in _IMAGES for container in sequence(pod.get("containers"))):
+    containers = map(mapping, sequence(pod.get("containers")))
+    if any(program(container) in _IMAGES and is_of_nvidia(container) for container in containers):
         pointer = standing(declared.value, (*_TEMPLATE, "tolerations"))
         selector = mapping(pod.get("nodeSelector"))
         yield Part(f"the DaemonSet {declared.name}", declared, pointer, sequence(pod.get("tolerations")), selector)

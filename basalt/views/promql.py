@@ -68,11 +68,12 @@ class Selector(NamedTuple):
 
 class Grouping(NamedTuple):
     """Labels that an aggregation groups by, over the selectors in it. made are labels that the expression itself
-    makes there."""
+    makes there, needed those that somebody reads of the result."""
 
     labels: tuple[str, ...]
     selectors: tuple[Selector, ...]
     made: frozenset[str]
+    needed: frozenset[str] = frozenset()
 
 
 class Uses(NamedTuple):

@@ -8,7 +8,7 @@ k8s.io/kubernetes.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from basalt.findings import Source
+from basalt.findings import Skipped, Source
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get
 from basalt.quantities import Amount, Resources, is_extended, parse_map
@@ -49,7 +49,7 @@ class Quotas:
     def __init__(self, quotas: Iterable[KubeObject]) -> None:
         self._by_namespace: dict[str, list[KubeObject]] = {}
         for quota in quotas:
-            if not quota.spec.get("scopes") and not quota.spec.get("scopeSelector"):
+            if not _is_scoped(quota):
                 self._by_namespace.setdefault(namespace_of(quota), []).append(quota)
 
     def limits(self, namespace: str) -> dict[str, Limit]:
@@ -69,6 +69,17 @@ class Quotas:
                 if key in mapping(quota.spec.get("hard")):
                     found.setdefault(key, quota)
         return found
+
+
+def gaps(quotas: Iterable[KubeObject]) -> Iterator[Skipped]:
+    """The quotas that the rules leave out, as Quotas does."""
+    for quota in filter(_is_scoped, quotas):
+        for rule in ("gang-fits-its-quota", "job-fits-its-quota", "quota-has-defaults"):
+            yield Skipped(rule, f"ResourceQuota {namespace_of(quota)}/{quota.name} has a scope")
+
+
+def _is_scoped(quota: KubeObject) -> bool:
+    return bool(quota.spec.get("scopes") or quota.spec.get("scopeSelector"))
 
 
 def namespace_of(declared: KubeObject) -> str:

@@ -195,7 +195,12 @@ PLUGINS: Mapping[str, tuple[Argument, ...]] = {
         Argument("interval", Reading(Kind.DURATION, CRASHES, beyond="uses 5m")),
         Argument(
             "metricsPeriod",  # cache.go, setMetricsData: only NODE_METRICS_PERIOD is kept; 5m is the default
-            Reading(Kind.TEXT, CRASHES, words=("10m", "5m"), beyond="has no such averages, and reads each node's use as 0"),
+            Reading(
+                Kind.TEXT,
+                CRASHES,
+                words=("10m", "5m"),
+                beyond="has no such averages, and reads each node's use as 0",
+            ),
         ),
         Argument("strategies", _STRATEGIES),
     ),

@@ -63,6 +63,7 @@ _AT_LEAST = {
     "kube-prometheus-stack": (Version(88, 5), _span(25)),
     "network-operator": (Version(26, 4), _span(21)),
 }
+GPU_CLUSTER = _span(32)  # with DRA of resource.k8s.io/v1beta1; source: reference/gpu.md, GPU-01
 _TESTED = 3  # releases of Kubernetes; source: README.md of kubernetes-sigs/descheduler v0.36.0
 
 
