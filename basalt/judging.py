@@ -9,6 +9,7 @@ from typing import NamedTuple
 from basalt import guardrails, waivers
 from basalt.findings import Finding, Place, Problem, Severity, Skipped, Source
 from basalt.gathering import places
+from basalt.gathering.places import Spot
 from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.pointers import get
@@ -82,12 +83,18 @@ def _once(problems: Iterable[Judged]) -> Iterator[Judged]:
     """Without what was said already of the same spot in a document: several objects may follow from it."""
     said: set[tuple[str, str, Source]] = set()
     for rule, problem in problems:
-        if isinstance(problem.place, KubeObject) and problem.place.module is not None:
+        if _is_generated(problem.place):
             what = (rule.name, problem.message, problem.place.position(problem.pointer))
             if what in said:
                 continue
             said.add(what)
         yield rule, problem
+
+
+def _is_generated(place: Place) -> bool:
+    while isinstance(place, Spot):
+        place = place.place
+    return isinstance(place, KubeObject) and place.module is not None
 
 
 def _waivers(index: Index) -> Waivers:

@@ -127,6 +127,7 @@ def test_wrong_link_is_found(mistake: Mistake, prod: Path) -> None:
     assert found, "the rule says nothing"
     first = text[: text.index(mistake.old)].count("\n") + 1
     near = range(first, first + mistake.new.count("\n") + 1)
+    assert len({(each.source, each.message) for each in found}) == len(found), "one mistake is told twice"
     if mistake.new and mistake.rules not in ELSEWHERE:
         assert [each for each in found if each.source.file == f"prod/{mistake.file}" and each.source.line in near]
 
