@@ -71,6 +71,19 @@ spec:
       helm:
         valuesObject: {custom: {scheduler_config_override: "actions: alocate"}}  # here
 """
+PARAMETERS = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: volcano, namespace: argocd}
+spec:
+  source:
+    chart: volcano
+    targetRevision: 1.15.1
+    helm:
+      parameters:
+        - {name: custom.scheduler_replicas, value: "1"}
+        - {name: custom.scheduler_config_override, value: "actions: alocate"}  # here
+"""
 QUOTED = """\
 apiVersion: v1
 kind: ConfigMap
@@ -100,10 +113,10 @@ JSON = """\
     ("name", "text", "line"),
     [
         ("a.yaml", CONFIG_MAP, None), ("values.yaml", CHART_VALUES, None), ("values.yaml", UMBRELLA, None),
-        ("a.yaml", HELM_RELEASE, None), ("a.yaml", APPLICATION, None), ("a.yaml", SOURCES, None),
+        ("a.yaml", HELM_RELEASE, None), ("a.yaml", APPLICATION, None), ("a.yaml", SOURCES, None), ("a.yaml", PARAMETERS, None),
         ("a.yaml", QUOTED, None), ("a.yaml", TYPED, None), ("a.json", JSON, 3),
     ],
-    ids=["ConfigMap", "values", "umbrella", "HelmRelease", "Application", "sources", "quoted", "Environment", "JSON"],
+    ids=["ConfigMap", "values", "umbrella", "HelmRelease", "Application", "sources", "parameters", "quoted", "Environment", "JSON"],
 )  # fmt: skip
 def test_finding_points_to_the_line_of_the_configuration(
     name: str, text: str, line: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

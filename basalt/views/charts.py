@@ -1,6 +1,7 @@
 """The values that somebody gives to a Helm chart, wherever they stand: in a Flux HelmRelease, an Argo CD Application, a
 Helm release of Pulumi, or a values file."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,24 @@ from basalt.views import embedding
 from basalt.views.embedding import Embedded, Text, Unreadable
 
 VOLCANO = "volcano"
+_DOT = re.compile(r"(?<!\\)\.")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
+_TYPED = {"true": True, "false": False, "null": None}
+
+
+class Parameter(NamedTuple):
+    """One of an Application's helm.parameters: which value it sets, to what, and where it stands in the object."""
+
+    pointer: tuple[str, ...]
+    value: Any
+    at: Pointer
+
+    @property
+    def nested(self) -> dict[str, Any]:
+        found = self.value
+        for key in reversed(self.pointer):
+            found = {key: found}
+        return {**found}
 
 
 class Values(NamedTuple):
@@ -27,6 +46,7 @@ class Values(NamedTuple):
     below: tuple["Values", ...] = ()
     merged: Mapping[str, Any] | None = None
     unread: tuple[str, ...] = ()
+    parameters: tuple["Parameter", ...] = ()
 
     @property
     def value(self) -> Mapping[str, Any]:
@@ -34,6 +54,11 @@ class Values(NamedTuple):
 
     @property
     def own(self) -> Mapping[str, Any]:
+        if self.parameters:
+            found: dict[str, Any] = {}
+            for each in self.parameters:
+                found = _over(each.nested, found)
+            return found
         return mapping(get(self._root, self.base))
 
     def _holder(self, pointer: Pointer) -> "Values":
@@ -52,6 +77,9 @@ class Values(NamedTuple):
         holder = self._holder(pointer) if pointer and self.below else self
         if holder is not self:
             return holder.at(pointer)
+        if self.parameters:
+            given = (each.at for each in self.parameters if each.pointer[: len(pointer)] == pointer)
+            return self.place, next(given, self.base)
         if self.embedded is None:
             return self.place, (*self.base, *pointer)
         return self.embedded.place((*self.base, *pointer)), self.embedded.pointer
@@ -62,7 +90,7 @@ class Values(NamedTuple):
         if holder is not self:
             return holder.text(pointer)
         if self.embedded is None:
-            return embedding.text_at(self.place, (*self.base, *pointer))
+            return embedding.text_at(self.place, self.at(pointer)[1])
         return self.embedded.inner((*self.base, *pointer))
 
 
@@ -142,11 +170,32 @@ def _application(declared: KubeObject) -> Iterator[Values]:
     for pointer, source in sources:
         helm = mapping(mapping(source).get("helm"))
         chart = mapping(source).get("chart")
+        parameters = tuple(_parameters(helm.get("parameters"), (*pointer, "helm", "parameters")))
         if "valuesObject" in helm or not isinstance(helm.get("values"), str):
-            yield from _of_chart(chart, declared, (*pointer, "helm", "valuesObject"))
-            continue
-        text = embedding.text_at(declared, (*pointer, "helm", "values"))
-        yield from (Values(str(chart), declared, (), each) for each in [*embedding.documents(text)][:1] if chart)
+            found = _of_chart(chart, declared, (*pointer, "helm", "valuesObject"))
+        else:
+            text = embedding.text_at(declared, (*pointer, "helm", "values"))
+            found = (Values(str(chart), declared, (), each) for each in [*embedding.documents(text)][:1] if chart)
+        yield from (_with_parameters(each, parameters) if parameters else each for each in found)
+
+
+def _with_parameters(own: Values, parameters: tuple[Parameter, ...]) -> Values:
+    """The values with the parameters, which go before them."""
+    above = Values(own.chart, own.place, parameters[0].at[:-2], parameters=parameters)
+    return above._replace(below=(own,), merged=_over(above.own, own.own))
+
+
+def _parameters(declared: Any, at: Pointer) -> Iterator[Parameter]:
+    """The parameters that set a value by its name, as helm --set does; not those that set items of lists."""
+    for index, each in enumerate(map(mapping, sequence(declared))):
+        name, text = each.get("name"), each.get("value")
+        if isinstance(name, str) and isinstance(text, str) and name and "[" not in name:
+            keys = tuple(key.replace("\\.", ".") for key in _DOT.split(name))
+            yield Parameter(keys, text if each.get("forceString") else _typed(text), (*at, index, "value"))
+
+
+def _typed(text: str) -> Any:
+    return int(text) if _NUMBER.fullmatch(text) else _TYPED.get(text, text)
 
 
 def _of_chart(chart: Any, declared: KubeObject, pointer: Pointer) -> Iterator[Values]:
