@@ -161,7 +161,7 @@ def _way_out(hyper_nodes: HyperNodes, member: Member) -> str:
         known = hyper_nodes.nodes_by_value(key)
         if not known:
             return f"no node has the label {key}"
-        if value not in known:
+        if isinstance(value, str) and value not in known:
             free = [each for each, nodes in known.items() if not {*nodes} & hyper_nodes.placements.keys()]
             some = free if names.nearest(str(value), free[:_COMPARED]) else sorted(known)
             return names.did_you_mean(str(value), some[:_COMPARED], otherwise=f"no node has {key}={value}")
