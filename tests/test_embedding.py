@@ -113,10 +113,14 @@ JSON = """\
     ("name", "text", "line"),
     [
         ("a.yaml", CONFIG_MAP, None), ("values.yaml", CHART_VALUES, None), ("values.yaml", UMBRELLA, None),
-        ("a.yaml", HELM_RELEASE, None), ("a.yaml", APPLICATION, None), ("a.yaml", SOURCES, None), ("a.yaml", PARAMETERS, None),
+        ("a.yaml", HELM_RELEASE, None), ("a.yaml", APPLICATION, None), ("a.yaml", SOURCES, None),
+        ("a.yaml", PARAMETERS, None),
         ("a.yaml", QUOTED, None), ("a.yaml", TYPED, None), ("a.json", JSON, 3),
     ],
-    ids=["ConfigMap", "values", "umbrella", "HelmRelease", "Application", "sources", "parameters", "quoted", "Environment", "JSON"],
+    ids=[
+        "ConfigMap", "values", "umbrella", "HelmRelease", "Application", "sources", "parameters",
+        "quoted", "typed", "JSON",
+    ],
 )  # fmt: skip
 def test_finding_points_to_the_line_of_the_configuration(
     name: str, text: str, line: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -176,7 +176,8 @@ def chart_values_are_known(index: Index) -> Iterator[Problem]:
         if known is not None:
             for pointer, tree in _unknown(values.value, known.values or {}, ()):
                 place, at = values.at(pointer)
-                yield Problem(place, at, *_no_value(known, pointer, tree))
+                if at[-3:-2] != ("parameters",):  # told below, at the parameter's name
+                    yield Problem(place, at, *_no_value(known, pointer, tree))
     for release in index.releases:
         known = _known(release)
         if known is not None:

@@ -189,5 +189,5 @@ def is_partial(values: Values) -> bool:
     helms = [get(value, ("spec", "source", "helm"))]
     helms += [mapping(each).get("helm") for each in sequence(get(value, ("spec", "sources")))]
     elsewhere: list[Any] = [values.unread]
-    elsewhere += [mapping(helm).get(key) for helm in helms for key in ("valueFiles", "parameters", "fileParameters")]
+    elsewhere += [mapping(helm).get(key) for helm in helms for key in ("valueFiles", "fileParameters")]
     return any(elsewhere)

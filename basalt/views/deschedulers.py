@@ -10,15 +10,9 @@ from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, get, has
 from basalt.views.charts import Values
 from basalt.views.descheduler_catalogue import Engine
+from basalt.views.pod_templates import TEMPLATES
 
 CHART = "descheduler"
-_POD_SPECS: Mapping[tuple[str, str], Pointer] = {
-    ("", "Pod"): ("spec",),
-    ("apps", "Deployment"): ("spec", "template", "spec"),
-    ("apps", "StatefulSet"): ("spec", "template", "spec"),
-    ("batch", "Job"): ("spec", "template", "spec"),
-    ("batch", "CronJob"): ("spec", "jobTemplate", "spec", "template", "spec"),
-}
 _ENGINES = {  # by the last part of the image's name
     "descheduler": Engine.SIGS,
     "vc-descheduler": Engine.VOLCANO,
@@ -49,9 +43,9 @@ class Installed(NamedTuple):
 def installed(objects: Iterable[KubeObject], values: Iterable[Values]) -> Iterator[Installed]:
     """The deschedulers among the objects, then those that come as charts."""
     for declared in objects:
-        pointer = _POD_SPECS.get((declared.ref.group, declared.ref.kind))
-        if pointer is not None:
-            yield from _workload(declared, pointer)
+        template = TEMPLATES.get((declared.ref.group, declared.ref.kind))
+        if template is not None:
+            yield from _workload(declared, (*template, "spec"))
     for each in values:
         if each.chart == CHART:
             engine = _engine(each.get(("image", "repository"))) or Engine.SIGS

@@ -7,20 +7,21 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer, get
+from basalt.pointers import get
 from basalt.quantities import Resources
+from basalt.views.pod_templates import TEMPLATES
 from basalt.views.requests import pod_requests
 from basalt.views.workloads import Workload
 
 _GROUP_NAME = "scheduling.k8s.io/group-name"  # KubeGroupNameAnnotationKey: the PodGroup that a pod belongs to
 _SYSTEM = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-# Where controllers keep the pod, the owner that its pods then have, and how many of them there are.
-_TEMPLATES: Mapping[tuple[str, str], tuple[Pointer, str, str]] = {
-    ("apps", "Deployment"): (("spec", "template"), "ReplicaSet", "replicas"),
-    ("apps", "ReplicaSet"): (("spec", "template"), "ReplicaSet", "replicas"),
-    ("apps", "StatefulSet"): (("spec", "template"), "StatefulSet", "replicas"),
-    ("batch", "Job"): (("spec", "template"), "Job", "parallelism"),
-    ("", "Pod"): ((), "", ""),
+# The owner that a controller's pods have, and the field that says how many of them there are.
+_OWNERS: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("apps", "Deployment"): ("ReplicaSet", "replicas"),
+    ("apps", "ReplicaSet"): ("ReplicaSet", "replicas"),
+    ("apps", "StatefulSet"): ("StatefulSet", "replicas"),
+    ("batch", "Job"): ("Job", "parallelism"),
+    ("", "Pod"): ("", ""),
 }
 
 
@@ -144,10 +145,11 @@ def _members(objects: Iterable[KubeObject], priorities: Priorities) -> dict[tupl
     """The pods that declared controllers put into PodGroups, by the group's namespace and name."""
     found: dict[tuple[str, str], list[Pods]] = {}
     for declared in objects:
-        if (place := _TEMPLATES.get((declared.ref.group, declared.ref.kind))) is None:
+        own = (declared.ref.group, declared.ref.kind)
+        if own not in _OWNERS:
             continue
-        pointer, kind, number = place
-        template = mapping(get(declared.value, pointer))
+        kind, number = _OWNERS[own]
+        template = mapping(get(declared.value, TEMPLATES[own]))
         metadata, spec = mapping(template.get("metadata")), mapping(template.get("spec"))
         annotations = mapping(metadata.get("annotations"))
         name, count = annotations.get(_GROUP_NAME), declared.spec.get(number, 1) if number else 1

@@ -9,23 +9,16 @@ from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get
 from basalt.quantities import Resources, parse_map
 from basalt.views.hyper_nodes import HyperNodes
+from basalt.views.pod_templates import TEMPLATES
 from basalt.views.queue_tree import GROUP as SCHEDULING
 from basalt.views.requests import pod_requests
 from basalt.views.workloads import Task, Workload
 
 _NAMES_A_GROUP = "scheduling.k8s.io/group-name"  # such a pod gets no PodGroup of its own
 _ATOI = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)  # what Go's strconv.Atoi reads, but for the last of 64 bits
-_METADATA: Pointer = ("spec", "template", "metadata")
 # The metadata of the pods that a PodGroup is made for (buildPodGroupFromPod in pg_controller_handler.go).
 _PODS: Mapping[tuple[str, str], Pointer] = {
-    ("", "Pod"): ("metadata",),
-    ("", "ReplicationController"): _METADATA,
-    ("apps", "DaemonSet"): _METADATA,
-    ("apps", "Deployment"): _METADATA,
-    ("apps", "ReplicaSet"): _METADATA,
-    ("apps", "StatefulSet"): _METADATA,
-    ("batch", "CronJob"): ("spec", "jobTemplate", *_METADATA),
-    ("batch", "Job"): _METADATA,
+    kind: (*template, "metadata") for kind, template in TEMPLATES.items() if kind != ("", "PodTemplate")
 }
 
 

@@ -5,20 +5,8 @@ from typing import Any, NamedTuple
 
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer, get
+from basalt.views.pod_templates import TEMPLATES
 from basalt.views.workloads import workloads
-
-_TEMPLATE: Pointer = ("spec", "template", "spec")
-_SPECS: Mapping[tuple[str, str], Pointer] = {
-    ("", "Pod"): ("spec",),
-    ("", "PodTemplate"): ("template", "spec"),
-    ("", "ReplicationController"): _TEMPLATE,
-    ("apps", "DaemonSet"): _TEMPLATE,
-    ("apps", "Deployment"): _TEMPLATE,
-    ("apps", "ReplicaSet"): _TEMPLATE,
-    ("apps", "StatefulSet"): _TEMPLATE,
-    ("batch", "CronJob"): ("spec", "jobTemplate", *_TEMPLATE),
-    ("batch", "Job"): _TEMPLATE,
-}
 
 
 class PodSpec(NamedTuple):
@@ -32,8 +20,9 @@ class PodSpec(NamedTuple):
 def pods(objects: Iterable[KubeObject]) -> Iterator[PodSpec]:
     """The pods of the objects, in their order; those of Volcano's jobs are the tasks' templates."""
     for declared in objects:
-        pointer = _SPECS.get((declared.ref.group, declared.ref.kind))
-        if pointer is not None:
+        template = TEMPLATES.get((declared.ref.group, declared.ref.kind))
+        if template is not None:
+            pointer = (*template, "spec")
             spec = get(declared.value, pointer)
             if isinstance(spec, Mapping):
                 yield PodSpec(declared, pointer, spec)

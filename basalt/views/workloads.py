@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, get
 from basalt.quantities import Resources, parse_map
+from basalt.views.pod_templates import TEMPLATES
 from basalt.views.queue_tree import DEFAULT
 from basalt.views.queue_tree import GROUP as SCHEDULING
 from basalt.views.requests import pod_requests
@@ -22,17 +23,15 @@ UNKNOWN_LABELS = dict.fromkeys(
 )  # fmt: skip
 FRAMEWORK_PLUGINS = frozenset({"mpi", "pytorch", "ray", "tensorflow"})
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
-_POD: Pointer = ("metadata", "annotations")
-_TEMPLATE: Pointer = ("spec", "template", "metadata", "annotations")
+_ANNOTATIONS: Pointer = ("metadata", "annotations")
 # Where the annotation with a queue's name is read (pg_controller_handler.go, mutate_podgroup.go).
 _ANNOTATED = {
-    ("", "Namespace"): _POD,
-    ("", "Pod"): _POD,
-    ("apps", "Deployment"): _TEMPLATE,
-    ("apps", "ReplicaSet"): _TEMPLATE,
-    ("apps", "StatefulSet"): _TEMPLATE,
-    ("batch", "Job"): _TEMPLATE,
-    ("batch", "CronJob"): ("spec", "jobTemplate", *_TEMPLATE),
+    ("", "Namespace"): _ANNOTATIONS,
+    **{
+        (group, kind): (*template, *_ANNOTATIONS)
+        for (group, kind), template in TEMPLATES.items()
+        if kind in ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob")
+    },
 }
 
 
