@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint check fmt schemas charts docs golden lock bench clean
+.PHONY: help charts-lock demo test lint check fmt schemas charts docs golden lock bench clean
 
 help: ## what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
 
 # Two sets of locked packages: what the compiler needs, and what its tests need on top.
 $(VENV)/.runtime: requirements.txt pyproject.toml
@@ -51,6 +51,9 @@ charts: $(VENV)/.runtime ## what Basalt knows of the charts in the pinned Go mod
 docs: $(VENV)/.runtime ## docs/rules, and what Basalt says about Volcano's own examples (that part needs Go)
 	$(BIN)/python tools/docs/rule_pages.py
 	$(BIN)/python tools/docs/volcano_examples.py
+
+charts-lock: $(VENV)/.runtime ## the digests of schemas/charts.lock.json, from the charts' repositories (needs the network)
+	$(BIN)/python tools/charts/lock.py
 
 golden: $(VENV)/.dev ## rewrite the golden trees of tests/golden from what the compiler writes now
 	$(BIN)/python -m tests.golden

@@ -10,6 +10,7 @@ from basalt.gathering.documents import Declaration, Document, ref_of
 from basalt.pointers import Pointer
 
 RELEASE = ("helm.sh/v3", "Release")
+CHART_DIGEST = "basalt.dev/chart-digest"  # of the archive that a release is meant to install
 MANAGED_BY = {"app.kubernetes.io/managed-by": "basalt"}
 
 
@@ -96,7 +97,9 @@ def release(
         "repositoryOpts": {"repo": chart.repository},
         "values": values,
     }
-    metadata = {"name": name, "namespace": namespace, "labels": MANAGED_BY}
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "labels": MANAGED_BY}
+    if chart.digest is not None:
+        metadata["annotations"] = {CHART_DIGEST: chart.digest}
     value = {"apiVersion": RELEASE[0], "kind": RELEASE[1], "metadata": metadata, "spec": spec}
     moved = {("spec", "values", *pointer): origin for pointer, origin in origins.items()}
     return Manifest(value, {(): at, ("spec", "version"): (*at, "version"), **moved})

@@ -45,7 +45,7 @@ def _application(manifest: Manifest, declared: Mapping[str, Any]) -> Manifest:
             "name": name,
             "namespace": declared.get("namespace", "argocd"),
             "labels": MANAGED_BY,
-            "annotations": {_WAVE: str(_WAVES.get(spec["chart"], _LATER))},
+            "annotations": {**_digest(manifest), _WAVE: str(_WAVES.get(spec["chart"], _LATER))},
         },
         "spec": {
             "project": declared.get("project", "default"),
@@ -76,7 +76,7 @@ def _helm_release(manifest: Manifest, declared: Mapping[str, Any]) -> Iterator[M
     value = {
         "apiVersion": "helm.toolkit.fluxcd.io/v2",
         "kind": "HelmRelease",
-        "metadata": {"name": name, "namespace": flux, "labels": MANAGED_BY},
+        "metadata": {"name": name, "namespace": flux, "labels": MANAGED_BY, **_annotated(manifest)},
         "spec": {
             "interval": "10m",
             "releaseName": name,
@@ -99,6 +99,15 @@ def _helm_release(manifest: Manifest, declared: Mapping[str, Any]) -> Iterator[M
 def _parts(manifest: Manifest) -> tuple[str, str, Mapping[str, Any]]:
     metadata = manifest.value["metadata"]
     return metadata["name"], metadata["namespace"], manifest.value["spec"]
+
+
+def _digest(manifest: Manifest) -> Mapping[str, str]:
+    annotations: Mapping[str, str] = manifest.value["metadata"].get("annotations", {})
+    return annotations
+
+
+def _annotated(manifest: Manifest) -> Mapping[str, Any]:
+    return {"annotations": _digest(manifest)} if _digest(manifest) else {}
 
 
 def _moved(manifest: Manifest, values: Pointer, version_in: Pointer) -> dict[Pointer, Pointer]:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from basalt import deriving
+from basalt.api import charts
 from basalt.compiling import compile_folder
 from basalt.rendering import layout
 
@@ -108,3 +110,16 @@ def test_no_folder_for_argo_cd_exceeds_the_limit(tmp_path: Path, monkeypatch: py
     assert max(sizes.values()) <= 5000
     assert [folder for folder in sizes if folder.startswith("70-")] == [f"70-manifests-{n:02}" for n in range(1, 5)]
     assert [file.path for file in files[:-2]] == sorted(file.path for file in files[:-2])
+
+
+@pytest.mark.parametrize("engine", ["pulumi", "argocd", "flux"])
+def test_digest_of_the_lock_goes_with_the_release(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    digest = f"sha256:{'a' * 64}"
+    locked = charts.Chart("volcano", "1.15.1", "https://volcano-sh.github.io/helm-charts", digest)
+    monkeypatch.setattr(deriving, "locked", lambda *_: locked)
+
+    made = objects(engine, tmp_path, monkeypatch)
+
+    kinds = {"pulumi": "Release", "argocd": "Application", "flux": "HelmRelease"}
+    (volcano,) = (each for each in made if each["kind"] == kinds[engine] and each["metadata"]["name"] == "volcano")
+    assert volcano["metadata"]["annotations"]["basalt.dev/chart-digest"] == digest

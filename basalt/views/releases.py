@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from basalt.gathering.documents import annotation
-from basalt.objects import RELEASE, KubeObject, mapping, sequence
+from basalt.objects import CHART_DIGEST, RELEASE, KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get, has
 from basalt.views.charts import Values
 
-DIGEST = "basalt.dev/chart-digest"  # the digest that a chart is meant to have, where no other lock has one
 _HELM = "helm.toolkit.fluxcd.io"
 _SOURCE = "source.toolkit.fluxcd.io"
 _ARGO = "argoproj.io"
@@ -45,7 +44,7 @@ class Release(NamedTuple):
 
     @property
     def expected_digest(self) -> str | None:
-        return annotation(self.object.value, DIGEST)
+        return annotation(self.object.value, CHART_DIGEST)
 
     def gives(self, values: Values) -> bool:
         """Whether the values are those of this release."""
