@@ -1,6 +1,7 @@
 """The lock of charts: exact versions, and digests as the repositories' indexes give them."""
 
 import json
+import re
 
 import pytest
 
@@ -45,6 +46,14 @@ def test_digest_is_that_of_the_repositorys_index() -> None:
 def test_what_the_index_does_not_have_is_refused(entry: dict[str, str], index: bytes) -> None:
     with pytest.raises(Refusal, match=r"index\.yaml"):
         lock.locked({"dex": entry}, lambda _: index)
+
+
+def test_digests_of_the_lock_are_whole() -> None:
+    written = json.loads(lock.LOCK.read_text(encoding="utf-8"))
+    found = {chart: entry["digest"] for chart, entry in written.items() if "digest" in entry}
+
+    assert {chart for chart, digest in found.items() if not re.fullmatch("sha256:[0-9a-f]{64}", digest)} == set()
+    assert written.keys() - found.keys() == {"network-operator"}
 
 
 def test_lock_is_written_as_it_is_read() -> None:

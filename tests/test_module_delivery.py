@@ -54,10 +54,14 @@ def test_pulumi_gets_releases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_argo_cd_gets_applications_in_waves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [each for each in objects("argocd", tmp_path, monkeypatch) if each["kind"] == "Application"]
-    waves = {each["metadata"]["name"]: int(*each["metadata"]["annotations"].values()) for each in made}
+    said = {each["metadata"]["name"]: each["metadata"]["annotations"] for each in made}
+    waves = {name: int(annotations["argocd.argoproj.io/sync-wave"]) for name, annotations in said.items()}
     sources = {each["metadata"]["name"]: each["spec"]["source"] for each in made}
 
     assert waves["volcano"] < waves["descheduler"]
+    assert {name: annotations["basalt.dev/chart-digest"] for name, annotations in said.items()} == {
+        name: charts.locked(name).digest for name in ("volcano", "descheduler")
+    }
     assert sources["volcano"]["targetRevision"] == "1.15.1"
     assert sources["volcano"]["repoURL"].startswith("https://")
     assert sources["descheduler"]["helm"]["valuesObject"]["kind"] == "CronJob"

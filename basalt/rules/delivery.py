@@ -87,9 +87,9 @@ def _other_digest(release: Release) -> Problem | None:
     expected = release.expected_digest
     locked = _locked(release.chart)
     if expected is None and locked is not None and locked.version.removeprefix("v") == release.exact:
-        # The digest of an archive in a repository is not the one of the same chart's manifest in a registry.
-        is_alike = locked.repository.startswith("oci://") == (release.repository or "").startswith("oci://")
-        expected = locked.digest if is_alike else None
+        # Repositories pack a chart anew: the same version has another digest in another one.
+        is_there = (release.repository or "").rstrip("/") == locked.repository.rstrip("/")
+        expected = locked.digest if is_there else None
     if expected is None or release.digest is None or expected == release.digest:
         return None
     what = f"the digest of the chart {release.chart} is {_short(release.digest)}, the lock has {_short(expected)}"
