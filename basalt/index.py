@@ -34,6 +34,7 @@ from basalt.views.containers import Pod
 from basalt.views.domains import Domains, participating, tiers_of
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.metric_sources import Sources
+from basalt.views.node_fit import Fleet
 from basalt.views.node_labels import labelled
 from basalt.views.queue_tree import QueueTree
 from basalt.views.releases import Release, releases
@@ -172,6 +173,11 @@ class Index:
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
         return tuple(workloads(self.objects))
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """The declared nodes, as pods ask about them: built where some pod does."""
+        return Fleet(self.nodes)
 
     @cached_property
     def volcano_pods(self) -> tuple[Pod, ...]:

@@ -54,9 +54,10 @@ def _unequal(container: Container) -> Iterator[Problem]:
 
 
 def resource_is_offered(index: Index) -> Iterator[Problem]:
-    fleet, told = Fleet(index.nodes), set()
-    claimed = _claimable(index.objects)
-    for pod in containers.everywhere(index.workloads, index.objects) if not fleet.is_silent else ():
+    told, claimed = set(), _claimable(index.objects)
+    for pod in containers.everywhere(index.workloads, index.objects):
+        if (fleet := index.fleet).is_silent:
+            return
         for container in pod.containers:
             for resource, amount in container.requests.items():
                 is_new = (id(pod.object), resource) not in told
@@ -84,9 +85,8 @@ def _claimable(objects: Iterable[KubeObject]) -> set[str]:
 
 
 def pod_fits_a_node(index: Index) -> Iterator[Problem]:
-    fleet = Fleet(index.nodes)
     every = containers.everywhere(index.workloads, index.objects)
-    yield from containers.once(problem for pod in every if not pod.is_idle for problem in _unfit(fleet, pod))
+    yield from containers.once(problem for pod in every if not pod.is_idle for problem in _unfit(index.fleet, pod))
 
 
 def _unfit(fleet: Fleet, pod: Pod) -> Iterator[Problem]:
