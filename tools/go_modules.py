@@ -2,9 +2,12 @@
 
 import json
 import subprocess
+import sys
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+_ROOT = Path(__file__).resolve().parents[1]
 PINS = Path(__file__).with_suffix(".json")
 
 
@@ -16,6 +19,20 @@ def pinned() -> list[dict[str, str]]:
     """Every module with its version and sum, as go.sum spells them."""
     found: list[dict[str, str]] = json.loads(PINS.read_text(encoding="utf-8"))
     return found
+
+
+def write(generated: Callable[[list[dict[str, str]]], Iterable[tuple[Path, str]]]) -> int:
+    """Writes the files that are generated from the pins, all or none; the exit code."""
+    try:
+        files = dict(generated(pinned()))
+    except Refusal as refusal:
+        print(f"generate.py: {refusal}", file=sys.stderr)
+        return 1
+    for path, text in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"{path.relative_to(_ROOT)}: {len(text)} bytes")
+    return 0
 
 
 def newest(module: str) -> dict[str, str]:

@@ -85,19 +85,6 @@ _NAMESPACE = re.compile(r"^kind: Namespace$", re.MULTILINE)
 _ALWAYS = ("global", "tags")
 
 
-def main() -> int:
-    try:
-        files = dict(generated(go_modules.pinned()))
-    except Refusal as refusal:
-        print(f"generate.py: {refusal}", file=sys.stderr)
-        return 1
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        print(f"{path.relative_to(ROOT)}: {len(text)} bytes")
-    return 0
-
-
 def generated(sources: Iterable[dict[str, str]]) -> Iterator[tuple[Path, str]]:
     """The path and the text of every file: one chart at one version each."""
     for source in sources:
@@ -168,4 +155,4 @@ def creates_namespaces(folder: Path) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(go_modules.write(generated))

@@ -44,19 +44,6 @@ GROUP_VERSION_KIND = ("group", "version", "kind")
 SHARED_LENGTH = 400  # characters of a subschema from which on a second copy becomes a definition of its own
 
 
-def main() -> int:
-    try:
-        files = dict(generated(go_modules.pinned()))
-    except Refusal as refusal:
-        print(f"generate.py: {refusal}", file=sys.stderr)
-        return 1
-    for path, text in files.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        print(f"{path.relative_to(ROOT)}: {len(text)} bytes")
-    return 0
-
-
 def generated(sources: Iterable[dict[str, str]]) -> Iterator[tuple[Path, str]]:
     """The path and the text of every schema file. Kubernetes comes first: Volcano's metadata is its newest's."""
     metadata: dict[str, Schema] = {}
@@ -255,4 +242,4 @@ def _text(value: Any) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(go_modules.write(generated))
