@@ -14,6 +14,9 @@ CHART_DIGEST = "basalt.dev/chart-digest"  # of the archive that a release is mea
 MANAGED_BY = {"app.kubernetes.io/managed-by": "basalt"}
 
 
+Origins = dict[Pointer, Pointer]
+
+
 class Manifest(NamedTuple):
     """What a module makes: a Kubernetes object, and for its parts the value of the document they follow from.
 
@@ -23,6 +26,11 @@ class Manifest(NamedTuple):
 
     value: dict[str, Any]
     origins: Mapping[Pointer, Pointer]
+
+
+def below(at: Pointer, origins: Mapping[Pointer, Pointer]) -> Origins:
+    """The origins of a part, as those of what has it at the pointer."""
+    return {(*at, *pointer): origin for pointer, origin in origins.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

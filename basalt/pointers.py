@@ -63,6 +63,11 @@ def has(value: Any, pointer: Pointer) -> bool:
     return True
 
 
+def existing(value: Any, pointer: Pointer) -> Pointer:
+    """The longest part of the pointer at which value has something."""
+    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(value, pointer[:length]))
+
+
 def get(value: Any, pointer: Pointer, default: Any = None) -> Any:
     """What value has at the pointer, else the default."""
     for part in pointer:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from basalt.api.charts import locked
 from basalt.loading.nodes import Node
-from basalt.objects import MANAGED_BY, Manifest, release
+from basalt.objects import MANAGED_BY, Manifest, Origins, below, release
 from basalt.platform import Platform
-from basalt.pointers import Pointer, has
+from basalt.pointers import Pointer, existing
 from basalt.rendering import yaml_writer
 
 AT: Pointer = ("spec", "gpu")
@@ -56,8 +56,6 @@ _COUNTERS = {
     ),
     "label": "DRIVER_VERSION",
 }
-
-Origins = dict[Pointer, Pointer]
 
 
 class _Pool(NamedTuple):
@@ -108,12 +106,7 @@ def gpu(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifest]:
     made = _of_operator if provider == _OPERATOR else _of_device_plugin
     document = {"spec": platform.spec}
     for each in (*_namespace(namespace), *made(declared, platform, namespace, pools)):
-        yield Manifest(each.value, {at: _standing(document, origin) for at, origin in each.origins.items()})
-
-
-def _standing(document: Mapping[str, Any], pointer: Pointer) -> Pointer:
-    """The pointer, cut back to what is written."""
-    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(document, pointer[:length]))
+        yield Manifest(each.value, {at: existing(document, origin) for at, origin in each.origins.items()})
 
 
 def _namespace(name: str) -> Iterator[Manifest]:
@@ -146,10 +139,6 @@ def _tolerations(declared: Mapping[str, Any], pools: Sequence[_Pool]) -> tuple[l
     return found, origins
 
 
-def _below(at: Pointer, origins: Origins) -> Origins:
-    return {(*at, *pointer): origin for pointer, origin in origins.items()}
-
-
 # the operator
 
 
@@ -163,7 +152,7 @@ def _of_operator(
     tolerations, written = _tolerations(declared, pools)
     if has_nfd and len(tolerations) > 1:
         values["node-feature-discovery"] = {"worker": {"tolerations": [*tolerations, _CONTROL_PLANE]}}
-        origins |= _below(("node-feature-discovery", "worker", "tolerations"), written)
+        origins |= below(("node-feature-discovery", "worker", "tolerations"), written)
     yield release(locked("gpu-operator", declared.get("version")), "gpu-operator", namespace, values, AT, origins)
     if any(pool.needs_config for pool in pools):
         yield _config_map(namespace, pools)
@@ -202,7 +191,7 @@ def _cluster_policy(declared: Mapping[str, Any], platform: Platform, pools: Sequ
     }
     if not has_config:  # else each pool's configuration says it, and the operator lets the plugin read it there
         spec["mig"] = {"strategy": "single"}
-    origins: Origins = {(): AT, **_below(("spec", "daemonsets", "tolerations"), written)}
+    origins: Origins = {(): AT, **below(("spec", "daemonsets", "tolerations"), written)}
     origins |= {("spec", part): (*AT, part) for part in spec if part in declared}
     origins |= {("spec", "gfd"): (*AT, "devicePlugin"), ("spec", "driver"): (*pools[0].at, "driver", "preinstalled")}
     return Manifest(_object("nvidia.com/v1", "ClusterPolicy", "cluster-policy", {"spec": spec}), origins)
@@ -250,7 +239,7 @@ def _driver(pool: _Pool, declared: Mapping[str, Any], platform: Platform) -> Man
         (): pool.at,
         **{("spec", key): (*own, key) for key in ("version", "kernelModuleType", "usePrecompiled")},
         **{("spec", key): (*pool.at, "nodeSelector") for key in ("default", "nodeSelector")},
-        **_below(("spec", "tolerations"), written),
+        **below(("spec", "tolerations"), written),
         ("spec", "upgradePolicy"): (*own, "upgrade"),
         ("spec", "rdma"): network,
         ("spec", "rdma", "useHostMofed"): (*network, "ofed", "preinstalled"),
@@ -288,12 +277,12 @@ def _of_device_plugin(
     if len(tolerations) > 1:
         values["tolerations"] = [*tolerations, _CRITICAL]
         values["nfd"]["worker"] = {"tolerations": [*tolerations, _CONTROL_PLANE]}
-        origins |= _below(("tolerations",), written) | _below(("nfd", "worker", "tolerations"), written)
+        origins |= below(("tolerations",), written) | below(("nfd", "worker", "tolerations"), written)
     if any(pool.needs_config for pool in pools):
         values["config"] = {"map": {}, "default": _default_key(pools)}
         for key, text, config in _configurations(pools):
             values["config"]["map"][key] = text
-            origins |= _below(("config", "map", key), config)
+            origins |= below(("config", "map", key), config)
     else:
         values["migStrategy"] = "single"
     chart = locked("nvidia-device-plugin", declared.get("version"))
@@ -345,7 +334,7 @@ def _config_map(namespace: str, pools: Sequence[_Pool]) -> Manifest:
     origins: Origins = {(): AT}
     for key, text, written in _configurations(pools):
         data[key] = text
-        origins |= _below(("data", key), written)
+        origins |= below(("data", key), written)
     return Manifest(_object("v1", "ConfigMap", _PLUGIN_MAP, {"data": data}, namespace), origins)
 
 

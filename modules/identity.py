@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from basalt.api.charts import locked
 from basalt.api.versions import Version
-from basalt.objects import MANAGED_BY, Manifest, release
+from basalt.objects import MANAGED_BY, Manifest, Origins, release
 from basalt.platform import Platform
 from basalt.pointers import Pointer
 from basalt.rendering import yaml_writer
@@ -36,8 +36,6 @@ _OIDC = (
     "issuer", "clientID", "scopes", "insecureSkipVerify", "insecureSkipEmailVerified", "allowedGroups", "getUserInfo",
     "userIDKey", "userNameKey", "overrideClaimMapping", "claimMapping",
 )  # fmt: skip
-
-Origins = dict[Pointer, Pointer]
 
 
 class _Made(NamedTuple):

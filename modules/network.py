@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from basalt.api.charts import locked
-from basalt.objects import MANAGED_BY, Manifest, release
+from basalt.objects import MANAGED_BY, Manifest, Origins, below, release
 from basalt.platform import Platform
-from basalt.pointers import Pointer, has
+from basalt.pointers import Pointer, existing
 
 AT: Pointer = ("spec", "network")
 SHARED, SRIOV = "shared", "sriov"
@@ -45,19 +45,12 @@ _CONTROL_PLANE = {"key": "node-role.kubernetes.io/control-plane", "operator": "E
 # The PCI classes of NICs and GPUs: node-feature-discovery has to see both, whoever installs it.
 _CLASSES = ["02", "0200", "0207", "0300", "0302"]
 
-Origins = dict[Pointer, Pointer]
-
 
 def network(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifest]:
     """The release, the NicClusterPolicy that it acts on, and the declared networks."""
     document = {"spec": platform.spec}
     for each in _objects(declared, platform):
-        yield Manifest(each.value, {at: _standing(document, origin) for at, origin in each.origins.items()})
-
-
-def _standing(document: Mapping[str, Any], pointer: Pointer) -> Pointer:
-    """The pointer, cut back to what is written."""
-    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(document, pointer[:length]))
+        yield Manifest(each.value, {at: existing(document, origin) for at, origin in each.origins.items()})
 
 
 def _objects(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifest]:
@@ -101,7 +94,7 @@ def _values(
         worker["config"] = {"sources": {"pci": pci}}
     if has_nfd and len(tolerations) > 1:
         worker["tolerations"] = [*tolerations, _CONTROL_PLANE]
-        origins |= _below(("node-feature-discovery", "worker", "tolerations"), written)
+        origins |= below(("node-feature-discovery", "worker", "tolerations"), written)
     if worker:
         values["node-feature-discovery"] = {"worker": worker}
     return values, origins
@@ -122,10 +115,6 @@ def _tolerations(declared: Mapping[str, Any], spec: Mapping[str, Any]) -> tuple[
     return found, origins
 
 
-def _below(at: Pointer, origins: Origins) -> Origins:
-    return {(*at, *pointer): origin for pointer, origin in origins.items()}
-
-
 # the NicClusterPolicy
 
 
@@ -134,7 +123,7 @@ def _policy(declared: Mapping[str, Any], version: str, tolerations: list[Any], w
         return {"image": name, "repository": _REPOSITORY, "version": f"network-operator-v{version.removeprefix('v')}"}
 
     spec: dict[str, Any] = {"tolerations": tolerations}
-    origins: Origins = {(): AT, **_below(("spec", "tolerations"), written)}
+    origins: Origins = {(): AT, **below(("spec", "tolerations"), written)}
     ofed = declared.get("ofed", {})
     if not ofed.get("preinstalled", False):
         spec["ofedDriver"] = _ofed(ofed)
@@ -148,7 +137,7 @@ def _policy(declared: Mapping[str, Any], version: str, tolerations: list[Any], w
         plugin = "rdmaSharedDevicePlugin" if kind == SHARED else "sriovDevicePlugin"
         text, config = _config(kind, declared)
         spec[plugin] = {**image(name), "config": text}
-        origins |= {("spec", plugin): (*AT, "type"), **_below(("spec", plugin, "config"), config)}
+        origins |= {("spec", plugin): (*AT, "type"), **below(("spec", plugin, "config"), config)}
     networks = _networks(declared)
     secondary: dict[str, Any] = {}
     if networks or declared.get("secondaryNetwork", {}).get("multus", False):

@@ -7,7 +7,7 @@ from typing import Any
 
 from basalt.objects import MANAGED_BY, Manifest
 from basalt.platform import Platform
-from basalt.pointers import Pointer, has
+from basalt.pointers import Pointer, existing
 from basalt.rendering import yaml_writer
 
 AT: Pointer = ("spec", "gpu")
@@ -66,12 +66,7 @@ def vgpu(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifest]:
     """Its configurations, what its account may do, and a DaemonSet for each pool."""
     document = {"spec": platform.spec}
     for value, origins in _objects(declared, platform):
-        yield Manifest(value, {at: _standing(document, origin) for at, origin in origins.items()})
-
-
-def _standing(document: Mapping[str, Any], pointer: Pointer) -> Pointer:
-    """The pointer, cut back to what is written."""
-    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(document, pointer[:length]))
+        yield Manifest(value, {at: existing(document, origin) for at, origin in origins.items()})
 
 
 _Made = tuple[dict[str, Any], dict[Pointer, Pointer]]

@@ -11,7 +11,7 @@ from basalt import names
 from basalt.findings import Problem, Severity
 from basalt.index import Index
 from basalt.objects import mapping, sequence
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, existing, get
 from basalt.quantities import parse, show
 from basalt.rules.bounds import joined
 from basalt.rules.rule import Rule
@@ -38,7 +38,7 @@ def _tells_counts(job: Workload) -> bool:
 
 
 def _without_tasks(job: Workload) -> Iterator[Problem]:
-    at = _nearest(job.object.value, job.pointer)
+    at = existing(job.object.value, job.pointer)
     if get(job.object.value, at) is None:
         yield Problem(job.object, at, "the job has no tasks", "add a task with replicas and a template")
     elif isinstance(get(job.object.value, at), Mapping):
@@ -329,14 +329,7 @@ def _fractional(job: Workload, task: Task) -> Iterator[tuple[Pointer, str, str]]
         if not is_unknown and (amount is None or amount == 0 or amount != int(amount)):
             name = str(container.get("name") or pointer[-1])
             shown = "no cpu" if amount is None else show(amount)
-            yield (*pointer, *_nearest(container, ("resources", kind, "cpu"))), name, shown
-
-
-def _nearest(value: Any, at: Pointer) -> Pointer:
-    """The pointer, shortened to what is there."""
-    while not has(value, at):
-        at = at[:-1]
-    return at
+            yield (*pointer, *existing(container, ("resources", kind, "cpu"))), name, shown
 
 
 def _number(value: Any) -> int | None:

@@ -10,7 +10,7 @@ from basalt.gathering.documents import Document
 from basalt.gathering.places import Spot
 from basalt.index import Index
 from basalt.objects import KubeObject, mapping, sequence, strings
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, existing, get
 from basalt.rules import metric_chain
 from basalt.rules.rule import Rule
 from basalt.views import scrapes
@@ -92,12 +92,8 @@ def _apis(values: Values) -> Iterator[tuple[str, Pointer]]:
 
 def _existing(values: Values, pointer: Pointer) -> tuple[Place, Pointer]:
     """The place of the value, or of what stands around it where it is not written."""
-    while pointer and not has(values.value, pointer):
-        pointer = pointer[:-1]
-    place, at = values.at(pointer)
-    while isinstance(place, KubeObject) and not has(place.value, at):
-        at = at[:-1]
-    return place, at
+    place, at = values.at(existing(values.value, pointer))
+    return place, existing(place.value, at) if isinstance(place, KubeObject) else at
 
 
 def _second_exporters(index: Index) -> Iterator[Problem]:
@@ -252,10 +248,7 @@ def _has(declared: KubeObject, miss: Miss) -> str:
 
 
 def _label_pointer(declared: KubeObject, miss: Miss) -> Pointer:
-    pointer: Pointer = ("metadata", "labels", _key(miss))
-    while not has(declared.value, pointer):
-        pointer = pointer[:-1]
-    return pointer
+    return existing(declared.value, ("metadata", "labels", _key(miss)))
 
 
 def _made_monitors(index: Index) -> Iterator[tuple[Place, Pointer, Mapping[str, Any]]]:

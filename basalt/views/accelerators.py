@@ -11,7 +11,6 @@ from basalt import names
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject
 from basalt.quantities import parse
-from basalt.views import network_operator
 from basalt.views.charts import Values
 from basalt.views.gpu_operator import is_gpu_node
 from basalt.views.gpu_providers import ANYTHING, Provider, providers
@@ -59,12 +58,6 @@ class Accelerators:
             return self.resources(None)
         chosen = [node for node in self.gpu_nodes if _matches(node, selector or {})] or self.gpu_nodes
         return frozenset().union(*(self._by_node[node.name] for node in chosen))
-
-    @cached_property
-    def nic_resources(self) -> frozenset[str]:
-        """The names under which NICs are offered for RDMA: rdma/<name>, nvidia.com/<name>."""
-        policies = (*network_operator.policies(self.objects), *network_operator.node_policies(self.objects))
-        return frozenset(name for policy in policies for name in network_operator.resources(policy))
 
     def resolves(self, resource: str, offered: frozenset[str]) -> bool:
         """Whether the name is among the offered ones, or no GPU's at all."""

@@ -62,11 +62,6 @@ def _read(name: str) -> Known:
     return Known(content["chart"], content["version"], content["kubeVersion"], crds, content["values"])
 
 
-def versions_of(chart: str) -> list[str]:
-    """The versions of the chart whose contents are known, in the order of their text."""
-    return list(_files().get(chart, ()))
-
-
 def find(chart: str, version: str) -> Known | None:
     """The chart at exactly that version; None where its contents are not known."""
     name = _files().get(chart, {}).get(version.removeprefix("v"))

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 from basalt.findings import Place, Problem
 from basalt.gathering import places
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, get
 from basalt.views import embedding
 from basalt.views.charts import Values
 from basalt.views.descheduler_catalogue import CHART_PROFILES, LOAD_AWARE, Engine
 from basalt.views.deschedulers import CHART, Installed
 from basalt.views.embedding import Embedded, Text, Unreadable
+from basalt.views.written import Written
 
 GROUP = "descheduler"
 KIND = "DeschedulerPolicy"
@@ -93,29 +94,14 @@ class Policy(NamedTuple):
     def at(self, pointer: Pointer) -> tuple[Place, Pointer]:
         """The place and the pointer of a finding about the value at the pointer; where it is not written, about what
         stands around it."""
-        if isinstance(self.written, Embedded):
-            text = self.written.text
-            return self.written.place(pointer) if pointer else text.spot_of_all, text.pointer
         if isinstance(self.written, Unreadable):
             return self.written.spot, self.written.spot.pointer
-        if isinstance(self.written, KubeObject):
-            return self.written, _written(self.written, pointer)
-        return _in_values(self.written, pointer)
+        if isinstance(self.written, Values):
+            pointer = (_API_VERSION,) if pointer == ("apiVersion",) else (_IN_VALUES, *pointer)
+        return Written(self.written).at(pointer)
 
     def problem(self, pointer: Pointer, message: str, hint: str = "") -> Problem:
         return Problem(*self.at(pointer), message, hint)
-
-
-def _in_values(values: Values, pointer: Pointer) -> tuple[Place, Pointer]:
-    inner: Pointer = (_API_VERSION,) if pointer == ("apiVersion",) else (_IN_VALUES, *pointer)
-    place, found = values.at(inner)
-    return place, found if values.embedded is not None else _written(place, found)
-
-
-def _written(place: Place, pointer: Pointer) -> Pointer:
-    """The longest part of the pointer that leads to a value."""
-    value = places.value(place)
-    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(value, pointer[:length]))
 
 
 def policies(

@@ -11,10 +11,9 @@ from basalt.findings import Place
 from basalt.gathering import places
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence, strings
-from basalt.pointers import Pointer, get
+from basalt.pointers import Pointer, existing, get
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
-from basalt.views.gpu_operator import standing
 
 _CHART = "node-feature-discovery"
 _SWITCHES: Mapping[str, Pointer] = {  # on, unless switched off
@@ -82,7 +81,7 @@ def _is_on(values: Values, switch: Pointer) -> bool:
 def _source(values: Values, pointer: Pointer) -> Source:
     place, at = values.at(pointer)
     switch = ".".join(map(str, pointer)) + ": false" if pointer else "its own release"
-    return Source(f"the chart {values.chart}", place, standing(places.value(place), at), switch)
+    return Source(f"the chart {values.chart}", place, existing(places.value(place), at), switch)
 
 
 def _worker(declared: KubeObject) -> Pointer | None:

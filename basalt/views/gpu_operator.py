@@ -13,7 +13,7 @@ from basalt.findings import Place
 from basalt.gathering import places
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, existing, get, has
 from basalt.quantities import parse
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
@@ -93,16 +93,9 @@ class Settings:
     def at(self, pointer: Pointer) -> tuple[Place, Pointer]:
         """Where the value stands, or the nearest thing above that does."""
         if isinstance(self.source, KubeObject):
-            return self.source, standing(self.source.value, ("spec", *pointer))
+            return self.source, existing(self.source.value, ("spec", *pointer))
         place, found = self.source.at(_in_chart(pointer))
-        return place, standing(places.value(place), found)
-
-
-def standing(value: Any, pointer: Pointer) -> Pointer:
-    """The pointer, cut back to what is there."""
-    while pointer and not has(value, pointer):
-        pointer = pointer[:-1]
-    return pointer
+        return place, existing(places.value(place), found)
 
 
 def _in_chart(pointer: Pointer) -> Pointer:

@@ -13,12 +13,12 @@ from basalt.findings import Place, Source
 from basalt.gathering import places
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence, strings
-from basalt.pointers import Pointer, get
+from basalt.pointers import Pointer, existing, get
 from basalt.views import device_plugin, gpu_operator, mig
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
 from basalt.views.device_plugin import GPU, LABEL, Config, Configs
-from basalt.views.gpu_operator import Settings, deploys, is_gpu_node, standing
+from basalt.views.gpu_operator import Settings, deploys, is_gpu_node
 
 ANYTHING = "*"
 PLUGIN_CHART, HAMI_CHART = "nvidia-device-plugin", "hami"
@@ -192,7 +192,7 @@ def _of_operator(policy: Settings, objects: Sequence[KubeObject]) -> Plugin:
 
 def _of_chart(values: Values, objects: Sequence[KubeObject]) -> Iterator[Provider]:
     place, pointer = values.at(())
-    pointer = standing(places.value(place), pointer)
+    pointer = existing(places.value(place), pointer)
     if values.chart == PLUGIN_CHART and values.get(("devicePlugin", "enabled")) is not False:
         name, strategy = values.get(("config", "name")), values.get(("migStrategy",))
         own = device_plugin.of_values(values, ("config", "map"), "") if values.get(("config", "map")) else None

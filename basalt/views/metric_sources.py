@@ -2,12 +2,12 @@
 scrapes the node exporter."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from basalt.findings import Place
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, existing, get, has
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
 
@@ -130,14 +130,9 @@ def _of_chart(values: Values) -> Iterator[Scrape]:
             yield Scrape(*values.at(pointer), value, is_default=False)
             return
     if not is_partial(values):
-        place, pointer = values.at(_known(values.value, pointers[-1]))
-        while isinstance(place, KubeObject) and not has(place.value, pointer):
-            pointer = pointer[:-1]
+        place, pointer = values.at(existing(values.value, pointers[-1]))
+        pointer = existing(place.value, pointer) if isinstance(place, KubeObject) else pointer
         yield Scrape(place, pointer, OPERATOR_DEFAULT if is_stack else CHART_DEFAULT, is_default=True)
-
-
-def _known(value: Mapping[str, Any], pointer: Pointer) -> Pointer:
-    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(value, pointer[:length]))
 
 
 def _image_names(declared: KubeObject) -> Iterator[str]:

@@ -12,11 +12,11 @@ from basalt.findings import Place
 from basalt.gathering import places
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer, get
+from basalt.pointers import Pointer, existing, get
 from basalt.views import gpu_operator, network_operator
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
-from basalt.views.gpu_operator import Settings, deploys, selects, standing
+from basalt.views.gpu_operator import Settings, deploys, selects
 from basalt.views.gpu_providers import HAMI_CHART, PLUGIN_CHART, is_of_nvidia, program
 
 GPU_OPERATOR = "the GPU operator"
@@ -113,7 +113,7 @@ def _part(
 ) -> Part:
     given = values.get(pointer)
     place, at = values.at(pointer)
-    at = standing(places.value(place), at)
+    at = existing(places.value(place), at)
     return Part(title, place, at, default if given is None else sequence(given), selector or {})
 
 
@@ -121,7 +121,7 @@ def _of_daemon_set(declared: KubeObject) -> Iterator[Part]:
     pod = mapping(get(declared.value, _TEMPLATE))
     containers = map(mapping, sequence(pod.get("containers")))
     if any(program(container) in _IMAGES and is_of_nvidia(container) for container in containers):
-        pointer = standing(declared.value, (*_TEMPLATE, "tolerations"))
+        pointer = existing(declared.value, (*_TEMPLATE, "tolerations"))
         selector = mapping(pod.get("nodeSelector"))
         yield Part(f"the DaemonSet {declared.name}", declared, pointer, sequence(pod.get("tolerations")), selector)
 

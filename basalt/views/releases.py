@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from basalt.gathering.documents import annotation
 from basalt.objects import CHART_DIGEST, RELEASE, KubeObject, mapping, sequence
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, existing, get
 from basalt.views.charts import Values
 
 _HELM = "helm.toolkit.fluxcd.io"
@@ -130,14 +130,14 @@ def _of_template(
             ref = mapping(source.spec.get("ref"))
             field = next((each for each in ("commit", "name", "semver", "tag", "branch") if ref.get(each)), "branch")
             version = str(ref.get(field, "")).removeprefix("refs/tags/")
-            where = nearest(source, ("spec", "ref", field))
+            where = existing(source.value, ("spec", "ref", field))
             yield Release(declared, _name(chart), version, source, where, from_git=True, **into)
         return
     url = mapping(source.value.get("spec")).get("url") if source is not None else None
     repository = url if isinstance(url, str) else None
     version, _, digest = _text(spec.get("version"), "@")
     digested: dict[str, Any] = {"digest": digest, "digest_at": (*at, "version")} if digest else {}
-    where = nearest(place, (*at, "version"))
+    where = existing(place.value, (*at, "version"))
     yield Release(declared, _name(chart), version, place, where, repository=repository, **digested, **into)
 
 
@@ -150,7 +150,7 @@ def _of_oci(source: KubeObject, declared: KubeObject, into: Mapping[str, Any]) -
         {"digest": digest, "digest_at": ("spec", "ref", "digest")} if isinstance(digest, str) and digest else {}
     )
     repository = url if isinstance(url, str) else None
-    where = nearest(source, ("spec", "ref", field))
+    where = existing(source.value, ("spec", "ref", field))
     return Release(
         declared, _name(repository or source.name), version, source, where, repository=repository, **digested, **into
     )
@@ -170,7 +170,7 @@ def _application(declared: KubeObject, at: Pointer) -> Iterator[Release]:
             continue
         chart, from_git = named
         version, digest = source.get("targetRevision"), None
-        where = nearest(declared, (*pointer, "targetRevision"))
+        where = existing(declared.value, (*pointer, "targetRevision"))
         if isinstance(version, str) and version.startswith("sha256:"):
             version, digest = None, version
         repository = source.get("repoURL")
@@ -208,7 +208,7 @@ def _of_pulumi(declared: KubeObject) -> Iterator[Release]:
     own = "namespace" in spec
     namespace = spec.get("namespace") if own else declared.ref.namespace
     yield Release(
-        declared, _name(chart), spec.get("version"), declared, nearest(declared, ("spec", "version")),
+        declared, _name(chart), spec.get("version"), declared, existing(declared.value, ("spec", "version")),
         digest or None, ("spec", "chart"), repository if isinstance(repository, str) else None,
         namespace if isinstance(namespace, str) else None, ("spec" if own else "metadata", "namespace"),
         # What Basalt itself makes comes after the namespaces, or creates its own.
@@ -223,11 +223,6 @@ def _text(value: Any, separator: str) -> tuple[Any, str, str]:
 def _name(chart: str) -> str:
     """The chart's own name: the last part of a path or reference, without tag and digest."""
     return chart.partition("@")[0].rpartition("/")[2].partition(":")[0]
-
-
-def nearest(place: KubeObject, pointer: Pointer) -> Pointer:
-    """The pointer, or the nearest one above it at which something stands."""
-    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(place.value, pointer[:length]))
 
 
 def giving(every: Iterable[Release], values: Values) -> Release | None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from basalt.findings import Place, Problem
 from basalt.gathering import places
 from basalt.objects import mapping
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, existing, get
 from basalt.views.charts import Values
 from basalt.views.embedding import Embedded
 
@@ -43,8 +43,8 @@ class Written(NamedTuple):
             return self.source.place(inner) if inner else text.spot_of_all, text.pointer
         if isinstance(self.source, Values):
             place, outer = self.source.at(inner)
-            return place, outer if self.source.embedded is not None else _existing(place, outer)
-        return self.source, _existing(self.source, inner)
+            return place, outer if self.source.embedded is not None else existing(places.value(place), outer)
+        return self.source, existing(places.value(self.source), inner)
 
     def problem(self, pointer: Pointer, message: str, hint: str = "") -> Problem:
         return Problem(*self.at(pointer), message, hint)
@@ -54,9 +54,3 @@ class Written(NamedTuple):
         place, outer = self.at(pointer)
         source = place.position(outer)
         return f"{source.file}:{source.line}"
-
-
-def _existing(place: Place, pointer: Pointer) -> Pointer:
-    """The longest part of the pointer that leads to a value."""
-    value = places.value(place)
-    return next(pointer[:length] for length in range(len(pointer), -1, -1) if has(value, pointer[:length]))
