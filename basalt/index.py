@@ -11,6 +11,7 @@ from typing import Any
 from basalt.api.kinds import Catalog
 from basalt.api.versions import Version
 from basalt.findings import Problem, Ref, Skipped
+from basalt.gathering import node_documents
 from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
 from basalt.loading.files import SourceFile
@@ -24,19 +25,26 @@ from basalt.views import (
     delivery_gaps,
     kubelets,
     network_operator,
+    network_topology,
     quotas,
     scheduler_configuration,
     schedulers,
+    topology_discovery,
     volcano_version,
 )
 from basalt.views.charts import Values
 from basalt.views.containers import Pod
+from basalt.views.descheduler_policy import Policy, policies
+from basalt.views.deschedulers import Installed, installed
 from basalt.views.domains import Domains, participating, tiers_of
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.metric_sources import Sources
+from basalt.views.network_topology import ConstrainedJob, Tiers
 from basalt.views.node_fit import Fleet
 from basalt.views.node_labels import labelled
 from basalt.views.queue_tree import QueueTree
+from basalt.views.quota_demands import Demand, demands
+from basalt.views.quotas import Quotas
 from basalt.views.releases import Release, releases
 from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import Workload, workloads
@@ -180,10 +188,45 @@ class Index:
         return Fleet(self.nodes)
 
     @cached_property
+    def pods(self) -> tuple[Pod, ...]:
+        """Every pod, those of Volcano's jobs first."""
+        return tuple(containers.everywhere(self.workloads, self.objects))
+
+    @cached_property
+    def constrained_jobs(self) -> tuple[ConstrainedJob, ...]:
+        """The jobs that say something of the network's topology."""
+        return tuple(network_topology.constrained_jobs(self.objects, self.workloads))
+
+    @cached_property
+    def job_tiers(self) -> Tiers | None:
+        """The tiers that jobs may name; None where they are not known: Volcano finds them itself, or one cannot be
+        read."""
+        tiers = network_topology.tiers_of(self.hyper_nodes, self.topology)
+        discovered = topology_discovery.enabled_sources(self.of_kind("ConfigMap"), self.chart_values)
+        return None if tiers is None or (not tiers and any(discovered)) else tiers
+
+    @cached_property
+    def quotas(self) -> Quotas:
+        return Quotas(self.of_kind("ResourceQuota"))
+
+    @cached_property
+    def quota_demands(self) -> tuple[Demand, ...]:
+        """The jobs against the quotas of their namespaces."""
+        return tuple(demands(self.workloads, self.quotas, self.of_kind("LimitRange")))
+
+    @cached_property
+    def deschedulers(self) -> tuple[Installed, ...]:
+        return tuple(installed(self.objects, self.chart_values))
+
+    @cached_property
+    def descheduler_policies(self) -> tuple[Policy, ...]:
+        return tuple(policies(self.objects, self.chart_values, self.deschedulers))
+
+    @cached_property
     def volcano_pods(self) -> tuple[Pod, ...]:
         """The pods that Volcano places, those of its jobs first."""
         names = schedulers.names(self.chart_values, self.of_kind("Deployment"))
-        return tuple(containers.placed_by(names, self.workloads, self.objects))
+        return tuple(containers.placed_by(names, self.pods))
 
     @cached_property
     def queues(self) -> QueueTree:
@@ -269,7 +312,7 @@ class Index:
         found = {node.name: document for node, document in self._gathered.nodes}
         for file in self._gathered.inventories:
             for index, node in enumerate(file.inventory or ()):
-                found[node.name] = _node_document(file, index, node)
+                found[node.name] = node_documents.in_inventory(file, index, node)
         return found
 
     def place_of(self, node: Node) -> Document:
@@ -282,11 +325,6 @@ _PURPOSE, _DEVELOPMENT = "basalt.dev/purpose", "development"
 
 def _ref(declared: KubeObject) -> Ref:
     return declared.ref
-
-
-def _node_document(file: SourceFile, index: int, node: Node) -> Document:
-    value = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node.name}}
-    return Document(file, 0, value, ("items", index))
 
 
 _GROUPS = {

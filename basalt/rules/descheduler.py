@@ -13,8 +13,7 @@ from basalt.rules.rule import Rule
 from basalt.views import descheduler_catalogue as catalogue
 from basalt.views.descheduler_arguments import Fault, argument_faults, provider_faults, shape_faults
 from basalt.views.descheduler_catalogue import Engine
-from basalt.views.descheduler_policy import Config, Policy, Profile, policies
-from basalt.views.deschedulers import installed
+from basalt.views.descheduler_policy import Config, Policy, Profile
 from basalt.views.embedding import Unreadable
 from basalt.views.evictions import EVICT, Cluster, Danger, dangers, protections
 from basalt.views.gangs import Priorities, gangs
@@ -32,13 +31,8 @@ _JOB_NAME = "volcano.sh/job-name"
 _WINDOW = re.compile(r"\bnode_\w+\s*(?:\{[^}]*\})?\s*\[([0-9a-z]+)\]")
 
 
-def _policies(index: Index) -> list[Policy]:
-    deschedulers = list(installed(index.objects, index.chart_values))
-    return list(policies(index.objects, index.chart_values, deschedulers))
-
-
 def one_descheduler(index: Index) -> Iterator[Problem]:
-    found = [each for each in installed(index.objects, index.chart_values) if each.evicts]
+    found = [each for each in index.deschedulers if each.evicts]
     found.sort(key=lambda each: each.place.position(each.pointer))
     for each in found[1:]:
         message = f"a second descheduler; the first is {found[0]}"
@@ -50,7 +44,7 @@ def one_descheduler(index: Index) -> Iterator[Problem]:
 
 
 def descheduler_thresholds_are_ordered(index: Index) -> Iterator[Problem]:
-    for policy in _policies(index):
+    for policy in index.descheduler_policies:
         for profile in policy.profiles():
             for config in profile.configs():
                 if config.plugin in _WITH_THRESHOLDS:
@@ -137,7 +131,7 @@ def _is_number(value: Any) -> bool:
 
 
 def descheduler_policy_is_known(index: Index) -> Iterator[Problem]:
-    for policy in _policies(index):
+    for policy in index.descheduler_policies:
         if policy.value is None:
             if isinstance(policy.written, Unreadable):
                 yield policy.problem((), policy.written.fault.message, policy.written.fault.hint)
@@ -211,7 +205,7 @@ def _enabled_faults(policy: Policy, profile: Profile) -> Iterator[Fault]:
 
 
 def eviction_spares_gangs(index: Index) -> Iterator[Problem]:
-    found = [policy for policy in _policies(index) if policy.value is not None and not policy.idle]
+    found = [policy for policy in index.descheduler_policies if policy.value is not None and not policy.idle]
     if not found:
         return
     priorities = Priorities(index.of_kind("PriorityClass"))
@@ -249,7 +243,7 @@ def _way_out(profile: Profile, taken: Sequence[Danger]) -> str:
 
 def descheduler_priority_exists(index: Index) -> Iterator[Problem]:
     known = {each.name for each in index.of_kind("PriorityClass")} | {*_SYSTEM_CLASSES}
-    for policy in _policies(index):
+    for policy in index.descheduler_policies:
         for profile in policy.profiles():
             for config in profile.configs():
                 name = mapping(config.args.get("priorityThreshold")).get("name")
@@ -269,7 +263,7 @@ class _Reader(NamedTuple):
 def descheduler_sees_metrics(index: Index) -> Iterator[Problem]:
     sources, is_whole = index.metric_sources, index.environment is not None
     readers: list[_Reader] = []
-    for policy in _policies(index):
+    for policy in index.descheduler_policies:
         if is_whole:
             yield from _missing_providers(policy, sources)
         for config in _running(policy):

@@ -33,7 +33,7 @@ _LATEST = "latest"
 
 
 def multi_gpu_has_shared_memory(index: Index) -> Iterator[Problem]:
-    every = containers.everywhere(index.workloads, index.objects)
+    every = index.pods
     yield from containers.once(problem for pod in every for problem in _without_shared_memory(pod))
 
 
@@ -57,7 +57,7 @@ def _listed(amounts: Mapping[str, Amount]) -> str:
 
 
 def shared_memory_is_bounded(index: Index) -> Iterator[Problem]:
-    every = containers.everywhere(index.workloads, index.objects)
+    every = index.pods
     yield from containers.once(
         problem for pod in every for shared in shared_memory.volumes(pod) for problem in _unbounded(pod, shared)
     )

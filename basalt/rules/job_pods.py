@@ -25,10 +25,7 @@ _IN_GROUPS = ("requests.", "limits.", "count/")
 
 def gpu_request_equals_limit(index: Index) -> Iterator[Problem]:
     yield from containers.once(
-        problem
-        for pod in containers.everywhere(index.workloads, index.objects)
-        for container in pod.containers
-        for problem in _unequal(container)
+        problem for pod in index.pods for container in pod.containers for problem in _unequal(container)
     )
 
 
@@ -55,7 +52,7 @@ def _unequal(container: Container) -> Iterator[Problem]:
 
 def resource_is_offered(index: Index) -> Iterator[Problem]:
     told, claimed = set(), _claimable(index.objects)
-    for pod in containers.everywhere(index.workloads, index.objects):
+    for pod in index.pods:
         if (fleet := index.fleet).is_silent:
             return
         for container in pod.containers:
@@ -85,7 +82,7 @@ def _claimable(objects: Iterable[KubeObject]) -> set[str]:
 
 
 def pod_fits_a_node(index: Index) -> Iterator[Problem]:
-    every = containers.everywhere(index.workloads, index.objects)
+    every = index.pods
     yield from containers.once(problem for pod in every if not pod.is_idle for problem in _unfit(index.fleet, pod))
 
 

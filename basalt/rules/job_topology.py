@@ -14,7 +14,7 @@ from basalt.pointers import Pointer
 from basalt.quantities import parse
 from basalt.rules.bounds import bounded
 from basalt.rules.rule import Rule
-from basalt.views import network_topology, topology_discovery
+from basalt.views import network_topology
 from basalt.views.hyper_nodes import HyperNode
 from basalt.views.network_topology import ConstrainedJob, Constraint, Pods, Tiers
 from basalt.views.scheduler_configuration import Configuration
@@ -26,7 +26,7 @@ _GANG_EVICTION = Version(1, 15)  # gangpreempt and gangreclaim exist since then
 
 
 def hard_topology_names_a_tier(index: Index) -> Iterator[Problem]:
-    for job in _jobs(index):
+    for job in index.constrained_jobs:
         for constraint in job.constraints:
             if job.is_patch and constraint.at_mode == constraint.at:
                 continue  # what a patch leaves out, its JobTemplate may have
@@ -48,7 +48,7 @@ def _annotated_without_tier(job: ConstrainedJob, constraint: Constraint) -> Prob
 
 
 def _tier_hint(index: Index, job: ConstrainedJob) -> str:
-    tiers = _tiers(index)
+    tiers = index.job_tiers
     known = f", {_range(tiers)}" if tiers else ""
     has_names = index.catalog.versions["volcano"] >= _TIER_NAMES
     field = "highestTierAllowed or highestTierName" if has_names else "highestTierAllowed"
@@ -56,7 +56,7 @@ def _tier_hint(index: Index, job: ConstrainedJob) -> str:
 
 
 def topology_names_one_tier(index: Index) -> Iterator[Problem]:
-    for job in _jobs(index):
+    for job in index.constrained_jobs:
         for constraint in job.constraints:
             if constraint.number is not None and constraint.name is not None:
                 number, name = constraint.number, constraint.name
@@ -65,10 +65,10 @@ def topology_names_one_tier(index: Index) -> Iterator[Problem]:
 
 
 def topology_tier_exists(index: Index) -> Iterator[Problem]:
-    tiers = _tiers(index)
+    tiers = index.job_tiers
     if tiers is None:
         return
-    for job in _jobs(index):
+    for job in index.constrained_jobs:
         for constraint in job.constraints:
             if (constraint.number is None) == (constraint.name is None):
                 continue  # none, or both: hard-topology-names-a-tier, topology-names-one-tier
@@ -105,10 +105,11 @@ def _name_hint(index: Index, job: ConstrainedJob, name: str, tiers: Tiers) -> st
 
 
 def topology_constrains(index: Index) -> Iterator[Problem]:
-    tiers, domains = _tiers(index), _Domains(index)
+    tiers = index.job_tiers
     if not tiers:
         return
-    for job in _jobs(index):
+    domains = _Domains(index)
+    for job in index.constrained_jobs:
         for constraint in job.constraints:
             if not constraint.is_hard or (constraint.number is None) == (constraint.name is None):
                 continue
@@ -177,7 +178,7 @@ def topology_is_enforced(index: Index) -> Iterator[Problem]:
     assert index.scheduler is not None  # the fact SCHEDULER
     fault = _unenforced(index.scheduler)
     if fault is not None:
-        yield from bounded(Problem(job.object, job.first.at_mode, *fault) for job in _jobs(index))
+        yield from bounded(Problem(job.object, job.first.at_mode, *fault) for job in index.constrained_jobs)
 
 
 def _unenforced(scheduler: Configuration) -> tuple[str, str] | None:
@@ -209,7 +210,7 @@ def topology_can_preempt(index: Index) -> Iterator[Problem]:
         missing = " and ".join(f"gang{each}" for each in lone)
         message = f"{', and '.join(effects[each] for each in lone)}; {_where(scheduler)} lacks {missing}"
         hint = _eviction_hint(index, lone)
-        yield from bounded(Problem(job.object, job.first.at_mode, message, hint) for job in _jobs(index))
+        yield from bounded(Problem(job.object, job.first.at_mode, message, hint) for job in index.constrained_jobs)
 
 
 def _eviction_hint(index: Index, lone: list[str]) -> str:
@@ -223,7 +224,7 @@ def _eviction_hint(index: Index, lone: list[str]) -> str:
 
 def topology_pods_have_requests(index: Index) -> Iterator[Problem]:
     defaulted = network_topology.defaulted_namespaces(index.of_kind("LimitRange"))
-    for job in _jobs(index):
+    for job in index.constrained_jobs:
         if job.is_patch or job.object.ref.namespace in defaulted:
             continue  # the JobTemplate may say what a patch leaves out
         idle: dict[Pointer, list[Pods]] = {}
@@ -273,8 +274,8 @@ def _is_something(amounts: Any) -> bool:
 
 
 def partition_tier_within_job_tier(index: Index) -> Iterator[Problem]:
-    tiers = (_tiers(index) if index.knows(Fact.HYPER_NODES) else None) or Tiers(())
-    for job in _jobs(index):
+    tiers = (index.job_tiers if index.knows(Fact.HYPER_NODES) else None) or Tiers(())
+    for job in index.constrained_jobs:
         for part in job.parts:
             if (limit := _limit(job, part, tiers)) is not None:
                 number = tiers.number_of(part) or 0
@@ -290,17 +291,6 @@ def _limit(job: ConstrainedJob, part: Constraint, tiers: Tiers) -> int | None:
         return None
     limit, number = tiers.number_of(job.whole), tiers.number_of(part)
     return limit if limit is not None and number is not None and number > limit else None
-
-
-def _jobs(index: Index) -> Iterator[ConstrainedJob]:
-    return network_topology.constrained_jobs(index.objects, index.workloads)
-
-
-def _tiers(index: Index) -> Tiers | None:
-    """None where they are not known: Volcano finds them itself, or one cannot be read."""
-    tiers = network_topology.tiers_of(index.hyper_nodes, index.topology)
-    discovered = topology_discovery.enabled_sources(index.of_kind("ConfigMap"), index.chart_values)
-    return None if tiers is None or (not tiers and any(discovered)) else tiers
 
 
 def _range(tiers: Tiers) -> str:

@@ -9,8 +9,6 @@ from basalt.gathering.places import written
 from basalt.index import Fact, Index
 from basalt.rules.rule import Rule
 from basalt.views import adapter_rules, counters, exporters
-from basalt.views.descheduler_policy import policies
-from basalt.views.deschedulers import installed
 from basalt.views.exporters import SYNTHETIC, Exporter, Labels
 from basalt.views.expressions import Expression, expressions
 from basalt.views.monitoring import STACK
@@ -47,9 +45,7 @@ def adapter_rule_is_valid(index: Index) -> Iterator[Problem]:
 
 
 def metric_is_produced(index: Index) -> Iterator[Problem]:
-    deschedulers = list(installed(index.objects, index.chart_values))
-    read = policies(index.objects, index.chart_values, deschedulers)
-    every = list(expressions(index.objects, index.chart_values, read))
+    every = list(expressions(index.objects, index.chart_values, index.descheduler_policies))
     world = _World(index, every) if every else None
     told: set[tuple[int, str, str]] = set()
     for expression in every:

@@ -9,15 +9,15 @@ from basalt.findings import Problem, Severity
 from basalt.gathering.documents import Declaration
 from basalt.index import Fact, Index
 from basalt.objects import KubeObject, mapping, strings
-from basalt.pointers import Pointer, get, has
+from basalt.pointers import Pointer, existing, get
 from basalt.quantities import show
 from basalt.rules.bounds import bounded
 from basalt.rules.rule import Rule
 from basalt.views import gang_network, pod_security, quotas
 from basalt.views.gang_network import Closed
 from basalt.views.pods import pods
-from basalt.views.quota_demands import Demand, Mix, demands
-from basalt.views.quotas import NO_DEFAULTS, Added, Limit, Quotas, namespace_of
+from basalt.views.quota_demands import Demand, Mix
+from basalt.views.quotas import NO_DEFAULTS, Added, Limit, namespace_of
 from basalt.views.workloads import Workload, destinations
 
 _VOLCANO = ("batch.volcano.sh", "flow.volcano.sh")
@@ -53,7 +53,7 @@ def quota_has_defaults(index: Index) -> Iterator[Problem]:
 
 
 def _undefaulted(index: Index) -> Iterator[Problem]:
-    every, given = Quotas(index.of_kind("ResourceQuota")), quotas.defaults(index.of_kind("LimitRange"))
+    every, given = index.quotas, quotas.defaults(index.of_kind("LimitRange"))
     for pod in _pods(index):
         namespace = namespace_of(pod.object)
         keys = {} if pod.is_patch else every.demanding(namespace)
@@ -79,7 +79,7 @@ def _undefaulted_pod(pod: _Pod, missing: Mapping[str, list[str]], keys: Mapping[
     pointer: Pointer = (*pod.pointer, *at, "resources") if at is not None else pod.added.pointer if pod.added else ()
     own = "set them" if at is not None else "take the flag out"
     hint = f"{own}, or give {namespace_of(pod.object)} a LimitRange with defaults: the API server refuses such pods"
-    return Problem(pod.object, _existing(pod.object, pointer), message, hint)
+    return Problem(pod.object, existing(pod.object.value, pointer), message, hint)
 
 
 def _setting(key: str) -> str:
@@ -87,19 +87,8 @@ def _setting(key: str) -> str:
     return key if "." in key else f"requests.{key}"
 
 
-def _existing(declared: KubeObject, pointer: Pointer) -> Pointer:
-    """The pointer as far as something is there."""
-    while pointer and not has(declared.value, pointer):
-        pointer = pointer[:-1]
-    return pointer
-
-
-def _demands(index: Index) -> Iterator[Demand]:
-    return demands(index.workloads, Quotas(index.of_kind("ResourceQuota")), index.of_kind("LimitRange"))
-
-
 def gang_fits_its_quota(index: Index) -> Iterator[Problem]:
-    for demand in _demands(index):
+    for demand in index.quota_demands:
         if over := demand.over_at_least:
             pods = f" of {demand.gang.pods} pods" if demand.gang.pods > 1 else ""
             what = f"the minimum gang{pods} needs {_excess(demand, over)}"
@@ -138,12 +127,12 @@ def _minimum_at(demand: Demand) -> Pointer:
         return (*job.pointer, "minAvailable")
     most = max(range(len(job.tasks)), key=lambda each: demand.gang.parts[each].need)
     field = "minAvailable" if job.tasks[most].value.get("minAvailable") is not None else "replicas"
-    return _existing(job.object, (*job.tasks[most].pointer, field))
+    return existing(job.object.value, (*job.tasks[most].pointer, field))
 
 
 def _groups_over(index: Index) -> Iterator[Problem]:
     """PodGroups that ask for more than a quota allows: the scheduler's plugin resourcequota lets them wait for ever."""
-    every = Quotas(index.of_kind("ResourceQuota"))
+    every = index.quotas
     for group in index.of_kind("PodGroup"):
         limits = every.limits(namespace_of(group))
         for key, asked in quotas.of_group(group).items() if limits else ():
@@ -155,14 +144,14 @@ def _groups_over(index: Index) -> Iterator[Problem]:
 
 
 def job_fits_its_quota(index: Index) -> Iterator[Problem]:
-    for demand in _demands(index):
+    for demand in index.quota_demands:
         over = demand.over_at_most
         if over and demand.has_mix:
             gang, key = demand.gang, next(iter(over))
             growth = [(part.replicas - part.need) * part.requests.get(key, 0) for part in gang.parts]
             task = demand.job.tasks[max(range(len(growth)), key=lambda each: growth[each])]
             message = f"all {gang.total} pods need {_excess(demand, over)}; the minimum gang of {gang.pods} fits"
-            pointer = _existing(demand.job.object, (*task.pointer, "replicas"))
+            pointer = existing(demand.job.object.value, (*task.pointer, "replicas"))
             yield Problem(demand.job.object, pointer, message, _way_out(demand, over, "lower the replicas"))
 
 
@@ -263,7 +252,7 @@ def _refused(pod: _Pod, policy: pod_security.Policy) -> Iterator[Problem]:
     if not own and pod.added:
         yield Problem(pod.object, pod.added.pointer, message, hint)
     else:
-        yield Problem(pod.object, _existing(pod.object, (*pod.pointer, *_common(places))), message, hint)
+        yield Problem(pod.object, existing(pod.object.value, (*pod.pointer, *_common(places))), message, hint)
 
 
 def _common(places: Iterable[Pointer]) -> Pointer:

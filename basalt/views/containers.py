@@ -164,9 +164,9 @@ def everywhere(workloads: Iterable[Workload], objects: Iterable[KubeObject]) -> 
         yield Pod(*each)
 
 
-def placed_by(schedulers: Sequence[str], workloads: Iterable[Workload], objects: Iterable[KubeObject]) -> Iterator[Pod]:
+def placed_by(schedulers: Sequence[str], every: Iterable[Pod]) -> Iterator[Pod]:
     """The pods that Volcano places: those of its jobs, and all that name one of its schedulers or a PodGroup."""
-    for pod in everywhere(workloads, objects):
+    for pod in every:
         if pod.job is not None or pod.spec.get("schedulerName") in schedulers or pod.group:
             yield pod
 
