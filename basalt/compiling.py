@@ -110,7 +110,7 @@ def _broken(noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration]
     for rule in _BREAKING:
         for problem in noted.get(rule, ()):
             source = problem.place.position(problem.pointer)
-            return f"{source.file}:{source.line} breaks {rule}"
+            return f"{source} breaks {rule}"
     for problem in noted.get("document-kind-is-known", ()):
         if problem.place.ref is not None and problem.place.ref.group == "basalt.dev":
             return f"{problem.place.position(()).file} breaks document-kind-is-known"

@@ -122,5 +122,5 @@ def text(found: Explained) -> str:
     for pointer, value, source, is_written in shown:
         what = "" if value is None else f" = {show(value)}"
         why = "" if is_written else "  (set by Basalt; follows from there)"
-        lines.append(f"  {pointer:{width}}  {source.file}:{source.line}{what}{why}")
+        lines.append(f"  {pointer:{width}}  {source}{what}{why}")
     return "\n".join(lines) + "\n"

@@ -200,4 +200,4 @@ def _amounts(amounts: Mapping[str, str]) -> str:
 
 
 def _at(source: Source) -> str:
-    return f"{source.file}:{source.line}"
+    return f"{source}"

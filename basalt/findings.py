@@ -21,6 +21,10 @@ class Source(NamedTuple):
     line: int
     column: int
 
+    def __str__(self) -> str:
+        """As messages name it: jobs.yaml:12."""
+        return f"{self.file}:{self.line}"
+
 
 class Ref(NamedTuple):
     """Which object: the identity that Kubernetes gives it; namespace is None where it has none."""

@@ -375,13 +375,9 @@ def _of_pool(nodes: Iterable[Node], pool: _Pool, pools: Sequence[_Pool]) -> Iter
     """The nodes that the pool selects; without a selector, those with GPUs that no other pool selects."""
     others = [each for each in pools if each.selector]
     for node in nodes:
-        is_left = not any(_selects(each, node) for each in others)
-        if _selects(pool, node) if pool.selector else is_left and _has_gpus(node):
+        is_left = not any(node.carries(each.selector) for each in others)
+        if node.carries(pool.selector) if pool.selector else is_left and _has_gpus(node):
             yield node
-
-
-def _selects(pool: _Pool, node: Node) -> bool:
-    return all(node.labels.get(key) == value for key, value in pool.selector.items())
 
 
 def _has_gpus(node: Node) -> bool:

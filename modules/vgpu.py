@@ -153,7 +153,7 @@ def _node_config(pools: Mapping[str, Mapping[str, Any]], platform: Platform, nam
             continue
         selector: Mapping[str, str] = pool.get("nodeSelector", {})
         for node in platform.nodes:
-            if all(node.labels.get(key) == value for key, value in selector.items()):
+            if node.carries(selector):
                 origins["data", "config.json", "nodeconfig", len(entries)] = (*AT, "pools", name, "vgpu")
                 entries.append(_of_node(node.name, pool["vgpu"]))
     text = json.dumps({"nodeconfig": entries}, indent=2) + "\n"

@@ -99,7 +99,7 @@ class _Folders:
     def _refuse_second(self, environments: list[Document]) -> None:
         for extra in environments[1:]:
             first = environments[0].position(())
-            message = f"a second Environment; the first is at {first.file}:{first.line}"
+            message = f"a second Environment; the first is at {first}"
             self._report("one-environment", extra, ("kind",), message, "keep one Environment in a folder")
 
     def _extend(self, environment: Document, folder: Path, above: tuple[Path, ...]) -> None:
@@ -186,7 +186,7 @@ def _join_nodes(gathered: Gathered) -> None:
     for node, place in zip(every, places, strict=True):
         if first.setdefault(node.name, (node, place))[0] is not node:
             earlier = first[node.name][1].position(())
-            message = f"Node/{node.name} is declared again; the first is at {earlier.file}:{earlier.line}"
+            message = f"Node/{node.name} is declared again; the first is at {earlier}"
             problem = Problem(place, ("metadata", "name"), message, "keep one inventory of each node")
             gathered.problems.append(("object-is-declared-once", problem))
     gathered.all_nodes = tuple(node for node, _ in first.values())

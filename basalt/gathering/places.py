@@ -45,6 +45,12 @@ def value(place: Place) -> Any:
     return place.value if isinstance(place, KubeObject | Document | Declaration) else None
 
 
+def described(place: Place, pointer: Pointer) -> str:
+    """How messages name what stands there: the object with its line, or the line alone."""
+    source = place.position(pointer)
+    return f"{place.ref} ({source})" if place.ref else f"{source}"
+
+
 def file(place: Place, name: str) -> SourceFile | None:
     """The file of that name among those that the place was read from."""
     return next((each for each in _files(written(place)) if each.name == name), None)

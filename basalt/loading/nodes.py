@@ -4,6 +4,7 @@ A real node is about 9 kB of JSON, most of it images and addresses; decoding onl
 of what parsing all of it does.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -52,6 +53,10 @@ class Node(msgspec.Struct, frozen=True, eq=False):
     @property
     def labels(self) -> dict[str, str]:
         return self.metadata.labels or {}
+
+    def carries(self, labels: Mapping[str, Any]) -> bool:
+        """Whether it has every one of the labels, as a nodeSelector asks."""
+        return all(self.labels.get(key) == value for key, value in labels.items())
 
     @property
     def allocatable(self) -> dict[str, str | int | float]:

@@ -34,7 +34,7 @@ def _accelerators(index: Index) -> Accelerators:
 
 def _where(place: Place, pointer: Pointer) -> str:
     source = place.position(pointer)
-    return f"{source.file}:{source.line}"
+    return f"{source}"
 
 
 def _named(nodes: Iterable[Node]) -> str:

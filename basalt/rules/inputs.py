@@ -40,7 +40,7 @@ def object_is_declared_once(index: Index) -> Iterator[Problem]:
         if declared.module and first[key].module and ref.kind == "Namespace":
             continue  # namespace-is-not-system speaks
         earlier = first[key].position(())
-        message = f"{ref} is declared again; the first is at {earlier.file}:{earlier.line}"
+        message = f"{ref} is declared again; the first is at {earlier}"
         yield Problem(declared, ("metadata", "name"), message, "keep one of them, or give one another name")
 
 

@@ -141,7 +141,7 @@ def _awaited(index: Index, found: Dex, meant: Sequence[Trust], trusts: Sequence[
     for binding, pointer, name in _provided(index):
         if name.startswith(tuple(own)) and not name.startswith(tuple(theirs)):
             source = binding.object.position(pointer)
-            return f"the group {name} ({source.file}:{source.line})"
+            return f"the group {name} ({source})"
     return None
 
 
@@ -237,7 +237,7 @@ def _provided(index: Index) -> Iterator[tuple[Binding, Pointer, str]]:
 def _without_groups(trust: Trust, bound: tuple[Binding, Pointer, str]) -> Problem:
     binding, pointer, name = bound
     source = binding.object.position(pointer)
-    message = f"the API server takes no groups from tokens, and {name} is bound ({source.file}:{source.line})"
+    message = f"the API server takes no groups from tokens, and {name} is bound ({source})"
     at = trust.pointer if trust.by_flags else (*trust.pointer, "claimMappings")
     prefix = name[: name.index(":") + 1] if ":" in name else "oidc:"
     flags = f"--oidc-groups-claim=groups and --oidc-groups-prefix={prefix}"

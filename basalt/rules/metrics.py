@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from basalt import names
 from basalt.findings import Place, Problem, Severity
 from basalt.gathering.documents import Document
-from basalt.gathering.places import Spot
+from basalt.gathering.places import Spot, described
 from basalt.index import Index
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, existing, get
@@ -44,8 +44,7 @@ class _Owner(NamedTuple):
     service: tuple[Any, Any] | None = None
 
     def __str__(self) -> str:
-        source = self.place.position(self.pointer)
-        return f"{self.place.ref} ({source.file}:{source.line})" if self.place.ref else f"{source.file}:{source.line}"
+        return described(self.place, self.pointer)
 
 
 def one_metrics_provider(index: Index) -> Iterator[Problem]:

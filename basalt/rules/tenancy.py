@@ -46,7 +46,7 @@ def namespace_has_one_team(index: Index) -> Iterator[Problem]:
             owner = owners.setdefault(name, team)
             if owner is not team:
                 first = owner.position(("spec", "namespaces", name))
-                message = f"the namespace {name} belongs to the team {owner.name} already ({first.file}:{first.line})"
+                message = f"the namespace {name} belongs to the team {owner.name} already ({first})"
                 yield Problem(team, ("spec", "namespaces", name), message, "let one team have it")
 
 
@@ -145,10 +145,7 @@ def _short_of(queue: Queue, resource: str, guaranteed: Amount, quotas: list[_Quo
         if len(quotas) > 1
         else f"quota {terms} {resource} is"
     )
-    message = (
-        f"the {are} below what the queue {queue.name} guarantees, {show(guaranteed, resource)} "
-        f"({source.file}:{source.line})"
-    )
+    message = f"the {are} below what the queue {queue.name} guarantees, {show(guaranteed, resource)} ({source})"
     quota, key, _ = max(quotas, key=lambda each: each[2])
     hint = f"raise the quotas by {show(guaranteed - total, resource)}, or lower the guarantee"
     return Problem(quota, ("spec", "hard", key), message, hint)

@@ -73,8 +73,7 @@ def _undefaulted_pod(pod: _Pod, missing: Mapping[str, list[str]], keys: Mapping[
     nouns, do = ("container", "does") if len(without) == 1 else ("containers", "do")
     source = keys[next(iter(missing))].position(("spec", "hard", next(iter(missing))))
     message = (
-        f"the {nouns} {named} {do} not set {names.listed(map(_setting, missing))}, which the quota counts "
-        f"({source.file}:{source.line})"
+        f"the {nouns} {named} {do} not set {names.listed(map(_setting, missing))}, which the quota counts ({source})"
     )
     pointer: Pointer = (*pod.pointer, *at, "resources") if at is not None else pod.added.pointer if pod.added else ()
     own = "set them" if at is not None else "take the flag out"
@@ -111,7 +110,7 @@ def _excess(demand: Demand, over: Mapping[str, Mix]) -> str:
 
 def _allowed(limit: Limit) -> str:
     source = limit.source
-    return f"the quota allows {show(limit.amount, limit.key)} ({source.file}:{source.line})"
+    return f"the quota allows {show(limit.amount, limit.key)} ({source})"
 
 
 def _way_out(demand: Demand, over: Mapping[str, Mix], lower: str) -> str:

@@ -56,7 +56,7 @@ class Accelerators:
         """The names under which pods get GPUs: on the nodes that the selector selects, on all where it selects none."""
         if not self.gpu_nodes:
             return self.resources(None)
-        chosen = [node for node in self.gpu_nodes if _matches(node, selector or {})] or self.gpu_nodes
+        chosen = [node for node in self.gpu_nodes if node.carries(selector or {})] or self.gpu_nodes
         return frozenset().union(*(self._by_node[node.name] for node in chosen))
 
     def resolves(self, resource: str, offered: frozenset[str]) -> bool:
@@ -103,7 +103,3 @@ def is_gpu(resource: str) -> bool:
 def shown(offered: Iterable[str]) -> str:
     """The names for a message; `*` stands for a profile."""
     return names.listed(sorted(name.replace("*", "<profile>") for name in offered))
-
-
-def _matches(node: Node, selector: Mapping[str, str]) -> bool:
-    return all(node.labels.get(key) == value for key, value in selector.items())

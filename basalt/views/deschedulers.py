@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from basalt.findings import Place
 from basalt.gathering import places
+from basalt.gathering.places import described
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, get, has
 from basalt.views.charts import Values
@@ -33,8 +34,7 @@ class Installed(NamedTuple):
     namespace: str | None = None
 
     def __str__(self) -> str:
-        source = self.place.position(self.pointer)
-        return f"{self.place.ref} ({source.file}:{source.line})" if self.place.ref else f"{source.file}:{source.line}"
+        return described(self.place, self.pointer)
 
     def mounts(self, config_map: KubeObject) -> bool:
         return config_map.name in self.config_maps and config_map.ref.namespace == self.namespace

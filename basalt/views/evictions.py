@@ -232,7 +232,7 @@ class _Nodes:
     def __init__(self, selector: Any, nodes: Sequence[Node]) -> None:
         self._wanted = _equalities(selector)
         self._is_known = bool(nodes)
-        chosen = [node for node in nodes if all(node.labels.get(key) == value for key, value in self._wanted.items())]
+        chosen = [node for node in nodes if node.carries(self._wanted)]
         self._labels = [(node.labels, parse_map(node.allocatable)) for node in chosen] if self._wanted else []
 
     def may_hold(self, pods: Pods) -> bool:

@@ -158,8 +158,7 @@ def awaits_driver(node: Node) -> bool:
 
 def selects(driver: Settings, node: Node) -> bool:
     """Whether an NVIDIADriver's nodeSelector selects the node; without one, every GPU node."""
-    selector = mapping(driver.get(("nodeSelector",)))
-    return all(node.labels.get(key) == value for key, value in selector.items())
+    return node.carries(mapping(driver.get(("nodeSelector",))))
 
 
 def tolerates(tolerations: Iterable[Any], key: str, value: str, effect: str) -> bool:

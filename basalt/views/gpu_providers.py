@@ -51,7 +51,7 @@ class Provider:
     names: frozenset[str] = frozenset((ANYTHING,))
 
     def covers(self, node: Node | None) -> bool:
-        return node is None or (is_gpu_node(node) and _selected(self.selector, node))
+        return node is None or (is_gpu_node(node) and node.carries(self.selector))
 
     def resources(self, _node: Node | None) -> frozenset[str]:
         return self.names
@@ -138,10 +138,6 @@ def _partitioned(strategy: str, partition: mig.Partition | None) -> frozenset[st
         return partition.resources | (frozenset((GPU,)) if partition.has_whole else frozenset())
     is_uniform = len(partition.resources) == 1 and not partition.has_whole and mig.ANY not in partition.resources
     return frozenset((GPU,)) if is_uniform else frozenset()  # the plugin refuses mixtures with the strategy single
-
-
-def _selected(selector: Mapping[str, Any], node: Node) -> bool:
-    return all(node.labels.get(key) == value for key, value in selector.items())
 
 
 def providers(objects: Sequence[KubeObject], values: Sequence[Values]) -> Iterator[Provider]:

@@ -59,7 +59,7 @@ class Part(NamedTuple):
         """Whether it is meant for the node."""
         if self.driver is not None and not (selects(self.driver, node) and deploys(node, "driver")):
             return False
-        return all(node.labels.get(key) == value for key, value in self.selector.items())
+        return node.carries(self.selector)
 
 
 def taints(node: Node) -> Iterator[tuple[str, str, str]]:

@@ -53,4 +53,4 @@ class Written(NamedTuple):
         """Where the value stands, as a message says it: dex.yaml:12."""
         place, outer = self.at(pointer)
         source = place.position(outer)
-        return f"{source.file}:{source.line}"
+        return f"{source}"
