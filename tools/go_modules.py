@@ -7,12 +7,11 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from basalt.sandbox import go_programs
+
 _ROOT = Path(__file__).resolve().parents[1]
+Refusal = go_programs.Refusal
 PINS = Path(__file__).with_suffix(".json")
-
-
-class Refusal(Exception):
-    """Why nothing can be generated, in one line."""
 
 
 def pinned() -> list[dict[str, str]]:

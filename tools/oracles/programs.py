@@ -3,7 +3,6 @@ that it is made from in go.mod and their checksums in go.sum. They are built onc
 
 import hashlib
 import json
-import os
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -11,11 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tools.go_modules import Refusal
+from basalt.sandbox import go_programs
 
 HERE = Path(__file__).resolve().parent
-_FLAGS = ("-trimpath", "-mod=readonly", "-buildvcs=false")
-_OURS = ("missing go.sum entry", "updates to go.mod", "checksum mismatch")  # our mistake: no reason to go without it
 
 
 @cache
@@ -23,32 +20,15 @@ def program(name: str) -> Path:
     """The program that the folder describes, built on its first use. Refusal, in one line, where Go is missing or
     something that it is made from cannot be had."""
     folder = HERE / name
-    target = _cache() / f"{name}-{_fingerprint(folder)}"
+    target = go_programs.cache() / "oracles" / f"{name}-{_fingerprint(folder)}"
     if target.exists():
         return target
-    fetched = _go(folder, "list", "-deps", *_FLAGS, ".")
-    if fetched.returncode and not any(word in fetched.stderr for word in _OURS):
-        raise Refusal(f"{name} cannot be built: {fetched.stderr.strip().splitlines()[-1]}")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as unfinished:
         built = Path(unfinished) / name
-        run = _go(folder, "build", *_FLAGS, "-o", str(built), ".")
-        if run.returncode:
-            raise RuntimeError(run.stderr)
+        go_programs.build(folder, ".", built)
         built.replace(target)  # at once: another process may build the same
     return target
-
-
-def _go(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(["go", *command], cwd=folder, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise Refusal("go is not on the PATH") from None
-
-
-def _cache() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "basalt" / "oracles"
 
 
 def _fingerprint(folder: Path) -> str:
