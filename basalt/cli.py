@@ -5,8 +5,8 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from basalt import __version__
 
@@ -48,7 +48,50 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")
     schema.add_argument("kind", metavar="KIND", help="Environment, Team, TrainingJob or Guardrail")
+    _add_cluster_commands(add)
+    _add_sandbox(commands, common)
     return parser
+
+
+def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:
+    apply = add("apply", "applies the environment to the cluster of the kubeconfig, phase by phase")
+    verify = add("verify", "compares the environment with the cluster of the kubeconfig")
+    for command in (apply, verify):
+        command.add_argument("--kubeconfig", metavar="FILE", help="default $KUBECONFIG, else ~/.kube/config")
+        command.add_argument("--context", metavar="NAME", help="default: the kubeconfig's current context")
+    apply.add_argument("-y", "--yes", action="store_true", help="do not ask before applying")
+    apply.add_argument("--force-conflicts", action="store_true", help="take over the fields that other managers own")
+    apply.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=300, help="how long each phase may take; default 300"
+    )
+
+
+def _add_sandbox(commands: Any, common: _Parser) -> None:
+    summary = "a control plane with Volcano on this machine, with the environment's nodes"
+    sandbox = commands.add_parser("sandbox", help=summary, description=summary, allow_abbrev=False)
+    actions = sandbox.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+
+    def add(name: str, summary: str) -> _Parser:
+        found: _Parser = actions.add_parser(
+            name, help=summary, description=summary, parents=[common], allow_abbrev=False
+        )
+        return found
+
+    up = add("up", "starts a sandbox; it stays until it is taken down")
+    up.add_argument("environment", metavar="ENV", help="an environment, or a folder of plain manifests")
+    up.add_argument("--name", help="default: the environment's name")
+    down = add("down", "stops a sandbox and removes everything of it")
+    down.add_argument("name", metavar="NAME", nargs="?", help="of the sandbox; default: the only one")
+    down.add_argument("--all", action="store_true", help="every sandbox of this user")
+    status = add("status", "the sandboxes of this user, and where their gangs run")
+    status.add_argument("name", metavar="NAME", nargs="?", help="of the sandbox; default: all of them")
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < 1e9:
+        raise ValueError
+    return seconds
 
 
 def _common(*formats: str) -> _Parser:

@@ -1,6 +1,7 @@
-"""What each command does: compile, then print or write. All output of the program passes through here."""
+"""What each command does that needs no cluster: compile, then print or write."""
 
 import argparse
+import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -22,24 +23,24 @@ Options = argparse.Namespace
 
 
 def check(options: Options) -> int:
-    compilation = _compile(options, needs_environment=False)
+    compilation = compiled(options, needs_environment=False)
     if options.format == "sarif":
         found = sarif.report(compilation.name, compilation.findings, compilation.skipped)
-        _write(sarif.text(found))
+        write(sarif.text(found))
     elif options.format == "github":
-        _write(github.report(compilation.findings))
+        write(github.report(compilation.findings))
     else:
-        _print_findings(compilation, options)
-    return _exit_code(compilation, options)
+        print_findings(compilation, options)
+    return exit_code(compilation, options)
 
 
 def compile_(options: Options) -> int:
-    compilation = _compile(options)
+    compilation = compiled(options)
     if fails(compilation.findings, strict=options.strict):
-        _print_findings(compilation, options, to_stderr=options.output == "-" and options.format == "text")
+        print_findings(compilation, options, to_stderr=options.output == "-" and options.format == "text")
         return 1
     if options.output == "-":
-        _print_findings(compilation, options, to_stderr=True)
+        print_findings(compilation, options, to_stderr=True)
         sys.stdout.write(layout.stream(compilation.objects))
         return 0
     folder = Path(options.output) if options.output else Path("build", compilation.name)
@@ -58,16 +59,16 @@ def _refuse_inside_input(folder: Path, root: Path) -> None:
 
 
 def topology(options: Options) -> int:
-    compilation = _compile(options)
+    compilation = compiled(options)
     drawn = tree.draw(compilation.index)
     if options.format == "json":
         found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
-        _write(json_format.text({**found, **drawn.as_json()}))
+        write(json_format.text({**found, **drawn.as_json()}))
     elif compilation.has_environment:
-        _write(tree_text.tree(compilation.name, drawn, _paint(options)))
-    code = _exit_code(compilation, options)
+        write(tree_text.tree(compilation.name, drawn, paint(options)))
+    code = exit_code(compilation, options)
     if code:
-        _print_findings(compilation, options, to_stderr=True)
+        print_findings(compilation, options, to_stderr=True)
     return code
 
 
@@ -79,14 +80,14 @@ def explain(options: Options) -> int:
         return _explain_rule(subject[0], options)
     compilation = compile_folder(folder_of(subject[0]), needs_environment=True)
     if not compilation.has_environment:
-        _print_findings(compilation, options, to_stderr=True)
+        print_findings(compilation, options, to_stderr=True)
         return 1
     if explaining_groups.is_group(subject[1]) and len(subject) == 2:
         access = explaining_groups.explain(compilation.index, subject[1])
-        _write(json_format.text(access.as_json()) if options.format == "json" else explaining_groups.text(access))
+        write(json_format.text(access.as_json()) if options.format == "json" else explaining_groups.text(access))
         return 0
     found = explaining.explain(compilation.index, *subject[1:])
-    _write(json_format.text(found.as_json()) if options.format == "json" else explaining.text(found))
+    write(json_format.text(found.as_json()) if options.format == "json" else explaining.text(found))
     return 0
 
 
@@ -100,9 +101,9 @@ def _explain_rule(name: str, options: Options) -> int:
     family = next(family for family, rules in FAMILIES.items() if rule in rules)
     if options.format == "json":
         page = {"rule": name, "severity": rule.severity.value, "family": family, "page": rule.page}
-        _write(json_format.text(page))
+        write(json_format.text(page))
     else:
-        _write(f"{rule.page.rstrip()}\n\n({rule.severity.value}, family {family})\n")
+        write(f"{rule.page.rstrip()}\n\n({rule.severity.value}, family {family})\n")
     return 0
 
 
@@ -111,11 +112,11 @@ def schema(options: Options) -> int:
     kind = kinds.get(options.kind.casefold())
     if kind is None:
         raise Misuse(f"no document kind {options.kind}; {names.did_you_mean(options.kind, KINDS)}")
-    _write(json_format.text(document_schema(kind)))
+    write(json_format.text(document_schema(kind)))
     return 0
 
 
-def _compile(options: Options, *, needs_environment: bool = True) -> Compilation:
+def compiled(options: Options, *, needs_environment: bool = True) -> Compilation:
     folder = folder_of(options.environment)
     if sys.stderr.isatty() and not options.quiet:
         print(f"\rreading {folder} ...", end="", file=sys.stderr, flush=True)
@@ -126,19 +127,19 @@ def _compile(options: Options, *, needs_environment: bool = True) -> Compilation
     return compile_folder(folder, needs_environment=needs_environment)
 
 
-def _exit_code(compilation: Compilation, options: Options) -> int:
+def exit_code(compilation: Compilation, options: Options) -> int:
     return int(fails(compilation.findings, strict=options.strict))
 
 
-def _print_findings(compilation: Compilation, options: Options, *, to_stderr: bool = False) -> None:
+def print_findings(compilation: Compilation, options: Options, *, to_stderr: bool = False) -> None:
     stream = sys.stderr if to_stderr else sys.stdout
     if options.format == "json" and not to_stderr:
         found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
-        _write(json_format.text(found))
+        write(json_format.text(found))
         return
     lines = _lines_of(compilation)
-    paint = _paint(options, to_stderr=to_stderr)
-    shown = text.report(compilation.findings, compilation.skipped, lines, paint, quiet=options.quiet or to_stderr)
+    colours = paint(options, to_stderr=to_stderr)
+    shown = text.report(compilation.findings, compilation.skipped, lines, colours, quiet=options.quiet or to_stderr)
     stream.write(shown)
 
 
@@ -148,15 +149,15 @@ def _print_compiled(compilation: Compilation, options: Options, folder: Path, *,
     if options.format == "json":
         found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
         done = {"output": str(folder), "written": is_written, "withheld": withheld, "objects": counts}
-        _write(json_format.text({**found, **done}))
+        write(json_format.text({**found, **done}))
         return
-    _print_findings(compilation, options)
+    print_findings(compilation, options)
     if not options.quiet:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
         if withheld:
-            _write(f"not written, because it holds secret values: {', '.join(withheld)}\n")
+            write(f"not written, because it holds secret values: {', '.join(withheld)}\n")
         state = "written" if is_written else "unchanged"
-        _write(f"{sum(counts.values())} objects: {kinds}\n{state}: {folder}\n")
+        write(f"{sum(counts.values())} objects: {kinds}\n{state}: {folder}\n")
 
 
 def _lines_of(compilation: Compilation) -> Callable[[str, int], str]:
@@ -164,14 +165,24 @@ def _lines_of(compilation: Compilation) -> Callable[[str, int], str]:
     return lambda name, line: files[name].line(line) if name in files else ""
 
 
-def _paint(options: Options, *, to_stderr: bool = False) -> text.Paint:
+def paint(options: Options, *, to_stderr: bool = False) -> text.Paint:
     stream = sys.stderr if to_stderr else sys.stdout
     wanted = not options.no_color and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return text.Paint(wanted and stream.isatty())
 
 
-def _write(shown: str) -> None:
+def write(shown: str) -> None:
     sys.stdout.write(shown)
+
+
+def _late(module: str, name: str) -> Callable[[Options], int]:
+    """A command whose module is imported where it runs: it brings packages that compiling needs none of."""
+
+    def run(options: Options) -> int:
+        command: Callable[[Options], int] = getattr(importlib.import_module(module), name)
+        return command(options)
+
+    return run
 
 
 COMMANDS: dict[str, Callable[[Any], int]] = {
@@ -180,4 +191,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "topology": topology,
     "explain": explain,
     "schema": schema,
+    "apply": _late("basalt.cluster_commands", "apply"),
+    "verify": _late("basalt.cluster_commands", "verify"),
+    "sandbox": _late("basalt.sandbox_commands", "sandbox"),
 }

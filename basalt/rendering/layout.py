@@ -107,11 +107,54 @@ def in_apply_order(objects: Iterable[KubeObject]) -> list[KubeObject]:
 
     def key(declared: KubeObject) -> tuple[Any, ...]:
         ref = declared.ref
-        part, rank = _place(declared)
-        depth = depths.get(ref.name, 0) if ref.kind == "Queue" else _tier(declared)
-        return (part, rank, depth, ref.group, ref.kind, ref.namespace or "", ref.name)
+        return (_place(declared)[0], *_wave(declared, depths), ref.group, ref.kind, ref.namespace or "", ref.name)
 
     return sorted(everything, key=key)
+
+
+class Phase(NamedTuple):
+    """One part of what is applied: its name, and its objects in waves; those of a wave need none of each other."""
+
+    part: str
+    waves: tuple[tuple[KubeObject, ...], ...]
+
+    @property
+    def objects(self) -> list[KubeObject]:
+        return [each for wave in self.waves for each in wave]
+
+
+def phases(objects: Iterable[KubeObject]) -> list[Phase]:
+    """What can be applied, in the order in which it can; of the jobs those of the highest priority first, so that they
+    take what there is too little of."""
+    ordered = in_apply_order(objects)
+    depths, priorities = _queue_depths(ordered), _priorities(ordered)
+
+    def wave(declared: KubeObject) -> tuple[int, int]:
+        rank, depth = _wave(declared, depths)
+        return rank, depth - priorities.get(declared.spec.get("priorityClassName"), priorities[None])
+
+    found = []
+    for part, inside in groupby(ordered, key=lambda each: _place(each)[0]):
+        waves = groupby(sorted(inside, key=wave), key=wave)
+        found.append(Phase(part, tuple(tuple(each) for _, each in waves)))
+    return found
+
+
+def _priorities(objects: Iterable[KubeObject]) -> dict[str | None, int]:
+    """The values of the PriorityClasses by name; under None that of what names none."""
+    found: dict[str | None, int] = {None: 0}
+    for each in objects:
+        if each.ref.kind == "PriorityClass" and isinstance(value := each.value.get("value"), int):
+            found[each.name] = value
+            if each.value.get("globalDefault") is True:
+                found[None] = value
+    return found
+
+
+def _wave(declared: KubeObject, depths: Mapping[str, int]) -> tuple[int, int]:
+    """Its kind's rank in its part, and how deep it is in a tree of its kind: parents come first."""
+    depth = depths.get(declared.name, 0) if declared.ref.kind == "Queue" else _tier(declared)
+    return _place(declared)[1], depth
 
 
 def _place(declared: KubeObject) -> tuple[str, int]:

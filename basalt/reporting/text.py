@@ -92,12 +92,12 @@ def report(
 def closing(findings: Sequence[Finding], skipped: Sequence[Skipped], paint: Paint) -> str:
     """2 errors, 1 warning; 7 rules skipped: no node inventory."""
     counts = summary(findings)
-    words = [_count(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
+    words = [counted(counts[kind], kind) for kind in ("error", "warning") if counts[kind]]
     words += [f"{counts[kind]} {kind}" for kind in ("info", "waived") if counts[kind]]
     text = ", ".join(words) if words else paint.good("no findings")
     if skipped:
         reasons = "; ".join(_reasons(skipped))
-        text += paint.dim(f"; {_count(len({each.rule for each in skipped}), 'rule')} not (wholly) judged: {reasons}")
+        text += paint.dim(f"; {counted(len({each.rule for each in skipped}), 'rule')} not (wholly) judged: {reasons}")
     return text
 
 
@@ -113,5 +113,5 @@ def _reasons(skipped: Iterable[Skipped]) -> list[str]:
     ]
 
 
-def _count(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,77 @@
+"""Server-side apply, phase by phase: each waits until what comes after it can build on it.
+
+Every step can be repeated: a run that is killed at any moment is finished by the next one.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from basalt import names
+from basalt.cluster import planning, settling
+from basalt.cluster.connection import PARALLEL, Cluster, Refusal, Unreachable
+from basalt.cluster.planning import MANAGER
+from basalt.objects import KubeObject
+from basalt.rendering.layout import Phase
+
+_PAUSE = 0.1  # seconds between two looks
+
+
+class Failed(Exception):
+    """What keeps the apply from going on, in one line; what was applied stays."""
+
+
+class Applier(NamedTuple):
+    """How a cluster is applied to: whether fields of others are taken over, the seconds each phase has, and who is told
+    what is waited for."""
+
+    cluster: Cluster
+    force: bool
+    patience: float
+    waiting: Callable[[str], None]
+
+    def apply(self, phase: Phase) -> None:
+        """Applies the phase, and returns when it has settled. Failed where that does not come about."""
+        end = time.monotonic() + self.patience
+        self._until(end, lambda: self._missing_kinds(phase))
+        for wave in phase.waves:
+            with ThreadPoolExecutor(PARALLEL) as pool:
+                list(pool.map(lambda each: self._apply(each, end), wave))
+            self._until(end, lambda wave=wave: self._unsettled(wave))  # type: ignore[misc]
+
+    def _apply(self, declared: KubeObject, end: float) -> None:
+        while True:
+            try:
+                self.cluster.apply(declared.value, declared.ref, MANAGER, force=self.force)
+            except (Refusal, Unreachable) as error:
+                passes = isinstance(error, Unreachable) or error.may_pass
+                if not passes or time.monotonic() > end:
+                    raise Failed(f"{declared.ref}: {error}") from None
+                self.waiting(f"{declared.ref}: {error}")
+                time.sleep(_PAUSE)
+            else:
+                return
+
+    def _until(self, end: float, obstacle: Callable[[], str]) -> None:
+        """Until nothing is in the way."""
+        while found := obstacle():
+            if time.monotonic() > end:
+                raise Failed(f"waited {self.patience:g} s for {found}")
+            self.waiting(f"waiting for {found}")
+            time.sleep(_PAUSE)
+
+    def _missing_kinds(self, phase: Phase) -> str:
+        missing = planning.strange_kinds(self.cluster, [phase])
+        if missing:
+            self.cluster.forget_kinds()
+        return "the cluster to serve " + names.listed(kind for _, kind in missing) if missing else ""
+
+    def _unsettled(self, wave: Sequence[KubeObject]) -> str:
+        waited = [each for each in wave if each.ref.kind in settling.WAITS_FOR]
+        if any(each.ref.kind == "CustomResourceDefinition" for each in waited):
+            self.cluster.forget_kinds()
+        unsettled = [each for each in waited if not settling.is_settled(each.ref, self.cluster.get(each.ref) or {})]
+        if not unsettled:
+            return ""
+        return f"{names.listed(str(each.ref) for each in unsettled)} {settling.WAITS_FOR[unsettled[0].ref.kind]}"

@@ -1,0 +1,82 @@
+"""What applying would do, found out by a server-side dry run before anything is changed."""
+
+import enum
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from basalt.cluster import comparing
+from basalt.cluster.comparing import Change
+from basalt.cluster.connection import PARALLEL, Cluster, Refusal
+from basalt.findings import Ref
+from basalt.objects import KubeObject
+from basalt.rendering.layout import Phase
+
+MANAGER = "basalt"
+_NAMESPACE = ("v1", "Namespace")
+
+
+class Action(enum.StrEnum):
+    """What applying does to one object."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    ADOPT = "adopt"  # it is as declared, but nobody applied it for Basalt yet
+    KEEP = "keep"
+    REFUSED = "refused"
+
+
+class Step(NamedTuple):
+    """One object: what applying does to it, what changes, and why the cluster refuses."""
+
+    object: KubeObject
+    action: Action
+    changes: tuple[Change, ...] = ()
+    refusal: Refusal | None = None
+
+
+def plan(cluster: Cluster, phases: Iterable[Phase], *, force: bool) -> list[tuple[Phase, list[Step]]]:
+    """A step for every object, in their order. force: fields of other managers are taken over."""
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return [
+            (phase, list(pool.map(lambda each: step(cluster, each, force=force), phase.objects))) for phase in phases
+        ]
+
+
+def step(cluster: Cluster, declared: KubeObject, *, force: bool) -> Step:
+    """What applying the object would do now."""
+    ref = declared.ref
+    if cluster.resource(ref.api_version, ref.kind) is None:
+        return Step(declared, Action.CREATE)
+    live = cluster.get(ref)
+    if live is None:
+        return Step(declared, Action.CREATE)
+    try:
+        after = cluster.apply(declared.value, ref, MANAGER, dry_run=True, force=force)
+    except Refusal as refusal:
+        return Step(declared, Action.REFUSED, (), refusal)
+    changes = tuple(comparing.changes(live, after))
+    if changes:
+        return Step(declared, Action.CHANGE, changes)
+    return Step(declared, Action.KEEP if comparing.is_managed(live, MANAGER) else Action.ADOPT)
+
+
+def strange_namespaces(cluster: Cluster, phases: Iterable[Phase]) -> dict[str, list[KubeObject]]:
+    """The objects in namespaces that the cluster does not have and nobody declares, by namespace."""
+    found: dict[str, list[KubeObject]] = {}
+    objects = [each for phase in phases for each in phase.objects]
+    declared = {each.name for each in objects if (each.ref.api_version, each.ref.kind) == _NAMESPACE}
+    for each in objects:
+        if each.ref.namespace is not None and each.ref.namespace not in declared:
+            found.setdefault(each.ref.namespace, []).append(each)
+    return {name: each for name, each in found.items() if cluster.get(Ref(*_NAMESPACE, None, name)) is None}
+
+
+def strange_kinds(cluster: Cluster, phases: Iterable[Phase]) -> dict[tuple[str, str], list[KubeObject]]:
+    """The objects whose kinds the cluster does not have, by API version and kind."""
+    found: dict[tuple[str, str], list[KubeObject]] = {}
+    for each in (each for phase in phases for each in phase.objects):
+        kind = (each.ref.api_version, each.ref.kind)
+        if kind in found or cluster.resource(*kind) is None:
+            found.setdefault(kind, []).append(each)
+    return found
