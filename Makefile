@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help charts-lock demo test lint check fmt schemas charts docs golden lock bench clean
+.PHONY: help charts-lock demo sandbox test lint check fmt schemas charts docs golden lock bench clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -25,7 +25,13 @@ demo: $(VENV)/.runtime ## compile the environment seed: its topology, counts and
 	@echo
 	@$(BIN)/basalt compile seed
 	@echo
-	@echo "next: $(BIN)/basalt check seed    $(BIN)/basalt explain seed queue/vision    $(BIN)/basalt --help"
+	@echo "next: $(BIN)/basalt explain seed queue/vision    $(BIN)/basalt --help"
+	@echo "      make sandbox    a real control plane on this machine, where seed's gangs land in their racks (needs Go)"
+
+sandbox: $(VENV)/.runtime ## a real API server and Volcano on this machine, with the nodes and objects of seed (needs Go)
+	@$(BIN)/basalt sandbox up seed
+	@eval "$$($(BIN)/basalt sandbox status seed --quiet)" && $(BIN)/basalt apply seed --yes
+	@echo "next: $(BIN)/basalt sandbox status    $(BIN)/basalt sandbox down"
 
 test: $(VENV)/.dev ## all tests
 	$(BIN)/python -m pytest

@@ -36,7 +36,10 @@ ROWS = (
     ("basalt.rendering", "basalt.tree"),
     ("basalt.reporting",),
     ("basalt.explaining", "basalt.explaining_groups"),
+    ("basalt.cluster",),
+    ("basalt.sandbox",),
     ("basalt.commands",),
+    ("basalt.cluster_commands", "basalt.sandbox_commands"),
     ("basalt.cli",),
     ("basalt.__main__",),
 )  # fmt: skip
@@ -46,7 +49,17 @@ RIM = {
     "basalt.loading.files",
     "basalt.gathering.folders",
     "basalt.rendering.switch",
+    "basalt.cluster.applying",
+    "basalt.cluster.connection",
+    "basalt.sandbox.certificates",  # their dates
+    "basalt.sandbox.control_plane",
+    "basalt.sandbox.go_programs",
+    "basalt.sandbox.processes",
+    "basalt.sandbox.programs",
+    "basalt.sandbox.sandboxes",
     "basalt.commands",
+    "basalt.cluster_commands",
+    "basalt.sandbox_commands",
     "basalt.cli",
 }
 DATA = {
