@@ -62,7 +62,7 @@ def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:
     apply.add_argument("-y", "--yes", action="store_true", help="do not ask before applying")
     apply.add_argument("--force-conflicts", action="store_true", help="take over the fields that other managers own")
     apply.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=300, help="how long each phase may take; default 300"
+        "--timeout", metavar="SECONDS", type=seconds, default=300, help="how long each phase may take; default 300"
     )
 
 
@@ -80,6 +80,7 @@ def _add_sandbox(commands: Any, common: _Parser) -> None:
     up = add("up", "starts a sandbox; it stays until it is taken down")
     up.add_argument("environment", metavar="ENV", help="an environment, or a folder of plain manifests")
     up.add_argument("--name", help="default: the environment's name")
+    up.add_argument("--foreground", action="store_true", help="stay until Ctrl-C, and take it down then")
     down = add("down", "stops a sandbox and removes everything of it")
     down.add_argument("name", metavar="NAME", nargs="?", help="of the sandbox; default: the only one")
     down.add_argument("--all", action="store_true", help="every sandbox of this user")
@@ -87,7 +88,7 @@ def _add_sandbox(commands: Any, common: _Parser) -> None:
     status.add_argument("name", metavar="NAME", nargs="?", help="of the sandbox; default: all of them")
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     seconds = float(text)
     if not 0 < seconds < 1e9:
         raise ValueError

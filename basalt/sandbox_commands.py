@@ -18,6 +18,7 @@ from basalt.reporting.text import counted, printable
 from basalt.sandbox import manifests, observing, programs, sandboxes
 from basalt.sandbox.control_plane import Failed
 from basalt.sandbox.go_programs import Refusal
+from basalt.sandbox.manifests import Wanted
 from basalt.sandbox.observing import Gang
 from basalt.sandbox.sandboxes import Sandbox
 
@@ -42,17 +43,24 @@ def _up(options: Options) -> int:
         made = sandboxes.up(name, wanted, programs.programs(_progress(options)), _progress(options))
     except (Refusal, Failed) as error:
         raise Misuse(str(error)) from None
+    _show_up(made, wanted, options)
+    if options.foreground:
+        sys.stdout.flush()
+        sandboxes.hold(made)
+    return 0
+
+
+def _show_up(made: Sandbox, wanted: Wanted, options: Options) -> None:
     if options.format == "json":
         write(json_format.text({**_as_json(made), "nodes": len(wanted.nodes), "notes": list(wanted.notes)}))
-        return 0
+        return
     if not options.quiet:
         versions = f"Kubernetes {programs.KUBERNETES}, Volcano {programs.VOLCANO}"
-        write(f"{name} is up: {counted(len(wanted.nodes), 'node')}, {versions}\n\n")
+        write(f"{made.name} is up: {counted(len(wanted.nodes), 'node')}, {versions}\n\n")
     write(f"{_export(made)}\n")
     if not options.quiet:
-        steps = (f"apply {options.environment}", "sandbox status", f"sandbox down {name}")
-        write(f"\nnext: {'    '.join(f'basalt {step}' for step in steps)}\n")
-    return 0
+        end = "Ctrl-C takes it down" if options.foreground else f"basalt sandbox down {made.name}"
+        write(f"\nnext: basalt apply {options.environment}    basalt sandbox status    {end}\n")
 
 
 def _down(options: Options) -> int:

@@ -28,8 +28,11 @@ _HERE = "127.0.0.1"
 _SERVICES = "10.0.0.0/24"
 _SERVER_NAMES = (_HERE, "localhost", "10.0.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 _PATIENCE = 90  # seconds that a step has; each takes one or two on two cores
-_PAUSE = 0.05  # seconds between two looks
+_PAUSE = 0.05  # seconds between the first two looks
+_NODES_A_SECOND = 20  # at least
 _CONTROLLERS = "*,-persistentvolume-attach-detach-controller,-service-cidr-controller"
+
+_UNTHROTTLED = ("--kube-api-qps=1000", "--kube-api-burst=1000")  # by default clients hold themselves back
 
 Progress = Callable[[str], None]
 
@@ -72,7 +75,7 @@ class ControlPlane:
         self._wait("Volcano's scheduler", lambda: _is_open(cluster, "default"))
         progress("waiting for the nodes")
         ready = {each["metadata"]["name"] for each in wanted.nodes if each["metadata"].get("annotations")}
-        self._wait("the nodes", lambda: ready <= _usable(cluster))
+        self._wait("the nodes", lambda: ready <= _usable(cluster), _PATIENCE + len(ready) // _NODES_A_SECOND)
         cluster.close()
 
     def _stand_in(self, cluster: Cluster, wanted: Wanted, progress: Progress) -> None:
@@ -99,17 +102,18 @@ class ControlPlane:
             self._started.append(processes.start(name, [self._programs.program(name), *flags], log))
             self._record(self._started[-1])
 
-    def _wait(self, what: str, is_there: Callable[[], bool]) -> None:
+    def _wait(self, what: str, is_there: Callable[[], bool], patience: int = _PATIENCE) -> None:
         """Until it is there; Failed where that takes too long, or a process has ended meanwhile."""
-        end = time.monotonic() + _PATIENCE
+        end, pause = time.monotonic() + patience, _PAUSE
         while not is_there():
             for process in self._started:
                 if not process.is_running:
                     words = processes.last_words(self._folder / "logs" / f"{process.name}.log")
                     raise Failed(f"{process.name} ended: {words}")
             if time.monotonic() > end:
-                raise Failed(f"{what} did not come up in {_PATIENCE} s")
-            time.sleep(_PAUSE)
+                raise Failed(f"{what} did not come up in {patience} s")
+            time.sleep(pause)
+            pause = min(pause * 1.2, 1)  # to look at many nodes is work, too
 
     def _file(self, name: str, content: bytes | str) -> str:
         path = self._folder / name
@@ -189,6 +193,7 @@ class ControlPlane:
             f"--service-account-private-key-file={self._folder / 'sa.key'}",
             f"--root-ca-file={self._folder / 'ca.crt'}",
             f"--controllers={_CONTROLLERS}",
+            *_UNTHROTTLED,
         )
 
     def _webhooks(self, cluster: Cluster, volcano: str) -> None:
@@ -221,16 +226,14 @@ class ControlPlane:
             f"--scheduler-conf={self._file('scheduler/volcano-scheduler.conf', scheduler)}",
             f"--listen-address={_HERE}:{processes.free_port()}",
             "--schedule-period=100ms",
-            "--kube-api-qps=1000",
-            "--kube-api-burst=1000",
+            *_UNTHROTTLED,
             "--cache-dumper=false",
         )
         self._run(
             "vc-controller-manager",
             *common,
             f"--listen-address={_HERE}:{processes.free_port()}",
-            "--kube-api-qps=1000",
-            "--kube-api-burst=1000",
+            *_UNTHROTTLED,
         )
 
 

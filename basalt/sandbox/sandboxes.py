@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from basalt.loading.files import Misuse
 from basalt.sandbox import processes
@@ -88,6 +88,17 @@ def up(name: str, wanted: Wanted, programs: Programs, progress: Progress) -> San
                 down(Sandbox(name, folder, tuple(started), is_complete=False))
             raise
     return made
+
+
+def hold(sandbox: Sandbox) -> NoReturn:
+    """Waits for Ctrl-C, and takes the sandbox down then."""
+    with _interruptible():
+        try:
+            while True:
+                signal.pause()
+        finally:
+            with _uninterrupted():
+                down(sandbox)
 
 
 def down(sandbox: Sandbox) -> None:

@@ -34,6 +34,20 @@ def test_interrupted_start_leaves_no_process_and_no_file(home: Home, moment: str
 
 
 @slow
+def test_in_the_foreground_it_lives_until_it_is_interrupted(home: Home) -> None:
+    with home.start("sandbox", "up", "seed", "--foreground", "--quiet") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("export KUBECONFIG=")
+        assert home.run("sandbox", "status").stdout.startswith("seed: running\n")
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+
+    assert process.returncode == 130
+    assert processes_of(home.state) == []
+    assert list(home.state.iterdir()) == []
+
+
+@slow
 def test_sandboxes_stand_side_by_side_and_end_one_by_one(seed: Up) -> None:
     home = seed.home
 
