@@ -1,0 +1,70 @@
+"""The question to the API server: a server-side dry run, and its answer. Nothing is kept."""
+
+import enum
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from basalt.cluster.connection import Cluster, Refusal
+from basalt.findings import Ref
+
+_STRICT = "strict decoding error: "
+_MERGE = "application/merge-patch+json"
+
+Value = Mapping[str, Any]
+
+
+class Verdict(enum.Enum):
+    """What becomes of an object that is applied."""
+
+    TAKEN = "taken"
+    PRUNED = "pruned"  # refused by strict field validation alone: without it, unknown fields are dropped
+    REFUSED = "refused"
+
+
+class Answer(NamedTuple):
+    """The verdict, and the API server's words where it is a refusal."""
+
+    verdict: Verdict
+    message: str = ""
+
+
+def ask(cluster: Cluster, value: Value, ref: Ref) -> Answer:
+    """What the API server says to the object."""
+    try:
+        send(cluster, value, ref)
+    except Refusal as strict:
+        if _STRICT not in strict.message:
+            return Answer(Verdict.REFUSED, strict.message)
+        try:
+            send(cluster, value, ref, validation="Ignore")
+        except Refusal as refusal:
+            return Answer(Verdict.REFUSED, refusal.message)
+        return Answer(Verdict.PRUNED, strict.message)
+    return Answer(Verdict.TAKEN)
+
+
+def send(
+    cluster: Cluster, value: Value, ref: Ref, *, validation: str = "Strict", dry_run: bool = True
+) -> dict[str, Any]:
+    """Creates the object, or changes the one of its name, as the API server has it then. Refusal where it may not."""
+    path = collection(cluster, ref)
+    query = {"fieldValidation": validation, **({"dryRun": "All"} if dry_run else {})}
+    try:
+        return cluster.request("POST", path, query, value)
+    except Refusal as refusal:
+        if refusal.reason != "AlreadyExists":
+            raise
+        # One of the system's own, or one that is declared twice.
+        return cluster.request("PATCH", f"{path}/{quote(ref.name, safe='')}", query, value, _MERGE)
+
+
+def collection(cluster: Cluster, ref: Ref) -> str:
+    """The path under which objects of that kind are created. Refusal where the kind is not served."""
+    resource = cluster.resource(ref.api_version, ref.kind)
+    if resource is None:
+        message = f'no matches for kind "{ref.kind}" in version "{ref.api_version}"'  # kubectl's words
+        raise Refusal(404, "UnknownKind", message)
+    root = f"/apis/{ref.api_version}" if "/" in ref.api_version else f"/api/{ref.api_version}"
+    inside = f"/namespaces/{quote(ref.namespace or 'default', safe='')}" if resource.is_namespaced else ""
+    return f"{root}{inside}/{resource.plural}"

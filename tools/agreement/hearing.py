@@ -1,0 +1,57 @@
+"""One case after the other before the API server."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from basalt.cluster.connection import Cluster, Refusal
+from basalt.compiling import Compilation
+from basalt.objects import KubeObject
+from tests.cases import Case
+from tools.agreement import needs
+from tools.agreement.asking import Answer, Verdict, ask
+from tools.agreement.stage import KEPT, Stage
+
+
+class Heard(NamedTuple):
+    """A case, what Basalt made of it, and what the API server says to each of its objects."""
+
+    case: Case
+    compilation: Compilation
+    answers: Sequence[tuple[KubeObject, Answer]]
+
+
+def hear(cluster: Cluster, cases: Iterable[tuple[Case, Compilation]], progress: Callable[[str], None]) -> list[Heard]:
+    """All of them, in the order given."""
+    cases = list(cases)
+    absent = [needs.needs(compilation).no_definitions for _, compilation in cases]
+    stage = Stage(cluster, needs.definitions(compilation for _, compilation in cases))
+    stage.define_all(absent=frozenset().union(*absent))
+    found = {}
+    order = sorted(range(len(cases)), key=lambda number: not absent[number])  # those first, to remove no stand-in
+    for done, number in enumerate(order):
+        case, compilation = cases[number]
+        if done % 100 == 0:
+            progress(f"{done} of {len(cases)} cases")
+        found[number] = Heard(case, compilation, _answers(cluster, stage, compilation))
+    return [found[number] for number in range(len(cases))]
+
+
+def _answers(cluster: Cluster, stage: Stage, compilation: Compilation) -> list[tuple[KubeObject, Answer]]:
+    objects = needs.sent(compilation)
+    stage.prepare(needs.needs(compilation), has_pods=any(each.ref[:2] == ("v1", "Pod") for each in objects))
+    try:
+        return [(each, _answer(cluster, stage, each)) for each in objects]
+    finally:
+        stage.clear()
+
+
+def _answer(cluster: Cluster, stage: Stage, declared: KubeObject) -> Answer:
+    answer = ask(cluster, declared.value, declared.ref)
+    if (declared.ref.group, declared.ref.kind) in KEPT:
+        instead = needs.stand_in(declared) if answer.verdict is Verdict.REFUSED else declared.value
+        if instead is not None:
+            try:
+                stage.make(instead)
+            except Refusal:
+                pass  # a name that nothing can have
+    return answer
