@@ -95,6 +95,11 @@ class Index:
         self.broken = broken  # why the whole is not known: a document that cannot be used
         self._gathered = gathered
 
+    def on(self, catalog: Catalog) -> "Index":
+        """The same objects on a cluster of other versions."""
+        noted, unusable, broken = self.noted, self.unusable, self.broken
+        return Index(self._gathered, self.objects, catalog, noted=noted, unusable=unusable, broken=broken)
+
     # what is known
 
     @cached_property

@@ -23,10 +23,12 @@ class Verdict(enum.Enum):
 
 
 class Answer(NamedTuple):
-    """The verdict, and the API server's words where it is a refusal."""
+    """The verdict, and the API server's words where it is a refusal. lacking are its words where the object's namespace
+    was not there; the verdict is then that with the namespace."""
 
     verdict: Verdict
     message: str = ""
+    lacking: str = ""
 
 
 def ask(cluster: Cluster, value: Value, ref: Ref) -> Answer:

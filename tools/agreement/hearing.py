@@ -1,5 +1,6 @@
 """One case after the other before the API server."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ from tests.cases import Case
 from tools.agreement import needs
 from tools.agreement.asking import Answer, Verdict, ask
 from tools.agreement.stage import KEPT, Stage
+
+HAS_NONE = re.compile('namespaces "(.*)" not found')
 
 
 class Heard(NamedTuple):
@@ -37,12 +40,24 @@ def hear(cluster: Cluster, cases: Iterable[tuple[Case, Compilation]], progress: 
 
 
 def _answers(cluster: Cluster, stage: Stage, compilation: Compilation) -> list[tuple[KubeObject, Answer]]:
-    objects = needs.sent(compilation)
-    stage.prepare(needs.needs(compilation), has_pods=any(each.ref[:2] == ("v1", "Pod") for each in objects))
+    objects, wanted = needs.sent(compilation), needs.needs(compilation)
+    stage.prepare(wanted, has_pods=any(each.ref[:2] == ("v1", "Pod") for each in objects))
     try:
-        return [(each, _answer(cluster, stage, each)) for each in objects]
+        answers = [_answer(cluster, stage, each) for each in objects]
+        stage.add_namespaces(wanted.no_namespaces)
+        return [
+            (each, _again(cluster, each, answer) if each.ref.namespace in wanted.no_namespaces else answer)
+            for each, answer in zip(objects, answers, strict=True)
+        ]
     finally:
         stage.clear()
+
+
+def _again(cluster: Cluster, declared: KubeObject, answer: Answer) -> Answer:
+    """The answer where the object has its namespace: what else is wrong does not hide behind its absence."""
+    if not HAS_NONE.fullmatch(answer.message):
+        return answer
+    return ask(cluster, declared.value, declared.ref)._replace(lacking=answer.message)
 
 
 def _answer(cluster: Cluster, stage: Stage, declared: KubeObject) -> Answer:

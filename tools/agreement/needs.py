@@ -8,18 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from basalt.compiling import Compilation
-from basalt.findings import Severity
 from basalt.index import Fact
 from basalt.objects import KubeObject, mapping
 from basalt.rendering import layout
 from basalt.sandbox import manifests
 
-# They are older than every folder: the system's own, and those of the engines, which apply the rest.
-GIVEN = frozenset(
-    {"default", "kube-system", "kube-public", "kube-node-lease", "volcano-system", "argocd", "flux-system"}
-)
+GIVEN = frozenset({"default", "kube-system", "kube-public", "kube-node-lease", "volcano-system"})
+_ENGINES = ("argoproj.io", ".toolkit.fluxcd.io")  # their own namespaces are older than the folder that they apply
 _QUEUED = frozenset({("batch.volcano.sh", "Job"), ("scheduling.volcano.sh", "PodGroup")})  # what the webhooks look up
-_UNINSTALLED = frozenset({"order-is-complete", "api-is-served"})
+UNINSTALLED = frozenset({"order-is-complete", "api-is-served"})
 
 Value = dict[str, Any]
 
@@ -46,7 +43,8 @@ def needs(compilation: Compilation) -> Needs:
     declared = {each.name for each in index.of_kind("Namespace")}
     created = {each.namespace for each in index.releases if each.creates_namespace and each.namespace}
     strange = used - declared - GIVEN
-    existing = strange & created if index.knows(Fact.NAMESPACES) else strange
+    engines = {each.ref.namespace for each in objects if each.ref.group.endswith(_ENGINES)}
+    existing = strange & (created | engines) if index.knows(Fact.NAMESPACES) else strange
     missing = _missing(compilation)
     stand_ins = list(_stand_ins(compilation, objects))
     return Needs(
@@ -110,7 +108,7 @@ def _missing(compilation: Compilation) -> set[tuple[str, str]]:
     return {
         found.object[:2]
         for found in compilation.findings
-        if found.rule in _UNINSTALLED and found.severity is Severity.ERROR and found.object
+        if found.rule in UNINSTALLED and found.pointer == ("apiVersion",) and found.object
     }
 
 

@@ -6,7 +6,7 @@ we wait until a probe shows that it has been seen.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -67,12 +67,15 @@ class Stage:
             self.define(self._stand_ins[name])
         for name in sorted(wanted.no_namespaces & self._namespaces.keys()):
             self._end_namespace(name)
-        for name in sorted(wanted.namespaces):
-            with suppress(Refusal):  # of a name that is none; those in it are refused for it, too
-                self._namespace({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        self.add_namespaces(wanted.namespaces)
         for value in [*map(needs.priority, sorted(wanted.priorities)), *map(needs.queue, sorted(wanted.queues))]:
             with suppress(Refusal):
                 self.make(value)
+
+    def add_namespaces(self, names: Iterable[str]) -> None:
+        for name in sorted(names):
+            with suppress(Refusal):  # of a name that is none; those in it are refused for it, too
+                self._namespace({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     def make(self, value: Mapping[str, Any]) -> None:
         """Really creates the object, unless it is the system's own; returns when admission has seen it. Refusal where
