@@ -1,6 +1,7 @@
 """The question to the API server: a server-side dry run, and its answer. Nothing is kept."""
 
 import enum
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -9,6 +10,8 @@ from basalt.cluster.connection import Cluster, Refusal
 from basalt.findings import Ref
 
 _STRICT = "strict decoding error: "
+WEBHOOK = re.compile(r'admission webhook "[^"]*" denied the request: ')
+_MENU = " valid events are ["  # what Volcano adds to everything that is wrong with policies
 _MERGE = "application/merge-patch+json"
 
 Value = Mapping[str, Any]
@@ -37,13 +40,26 @@ def ask(cluster: Cluster, value: Value, ref: Ref) -> Answer:
         send(cluster, value, ref)
     except Refusal as strict:
         if _STRICT not in strict.message:
-            return Answer(Verdict.REFUSED, strict.message)
+            return Answer(Verdict.REFUSED, words(strict))
         try:
             send(cluster, value, ref, validation="Ignore")
         except Refusal as refusal:
-            return Answer(Verdict.REFUSED, refusal.message)
-        return Answer(Verdict.PRUNED, strict.message)
+            return Answer(Verdict.REFUSED, words(refusal))
+        return Answer(Verdict.PRUNED, words(strict))
     return Answer(Verdict.TAKEN)
+
+
+def words(refusal: Refusal) -> str:
+    """The API server's words on one line, the same every time: several reasons come in the order of a Go map."""
+    text = " ".join(refusal.message.split())
+    webhook = WEBHOOK.match(text)
+    if webhook:
+        reasons = text[webhook.end() :].partition(_MENU)[0].removesuffix(";").split(";")
+        return webhook[0] + "; ".join(sorted(each.strip() for each in reasons))
+    if len(refusal.fields) > 1 and " is invalid: [" in text:
+        reasons = sorted({": ".join(filter(None, each)) for each in refusal.fields})
+        return f"{text.partition('[')[0]}{', '.join(reasons)}"
+    return text
 
 
 def send(

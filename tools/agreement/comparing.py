@@ -85,7 +85,8 @@ def _fate(rule: str, declared: KubeObject, answer: Answer, heard: Heard) -> tupl
         return Fate.UNASKED, ""
     if answer.verdict is Verdict.PRUNED:
         return Fate.PRUNED, answer.message
-    others = {found.rule for found in _errors(heard.compilation.findings) if found.object == declared.ref}
+    findings = [*heard.compilation.findings, *_elsewhere(heard.compilation)]
+    others = {found.rule for found in _errors(findings) if found.object == declared.ref}
     if answer.lacking:
         others.discard(_ORDER)
     return (Fate.SHARED if others - {rule} else Fate.BOTH), answer.message
