@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from basalt import names
+from basalt.api.versions import Version
 from basalt.findings import Problem, Severity
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
@@ -20,6 +21,9 @@ _AMOUNTS = ("capability", "deserved", "guarantee")
 _EVERYWHERE = ("cpu", "memory", "pods", "ephemeral-storage")  # what every node offers
 _DEVICE_CLASS = "deviceclass/"  # in the keys of claimed devices: capacity.go, parseDRAResourceList
 _AFTER_QUOTAS = ("requests.", "limits.")
+# The webhook's validateResourceOfQueue and validateChildAgainstParent counted a resource that a capability leaves out as
+# 0 of it; the second came with 1.14.
+_LENIENT, _HIERARCHY = Version(1, 15), Version(1, 14)
 
 
 def queue_exists(index: Index) -> Iterator[Problem]:
@@ -101,6 +105,8 @@ def queue_amounts_are_ordered(index: Index) -> Iterator[Problem]:
                 yield Problem(queue.object, (*POINTERS["guarantee"], resource), message, hint)
         for lower, upper in (("guarantee", "deserved"), ("deserved", "capability")):
             yield from _out_of_order(queue, lower, upper)
+        if index.volcano is not None and index.volcano < _LENIENT and queue.capability:
+            yield from _beyond_capability(queue, known)
 
 
 def _out_of_order(queue: Queue, lower: str, upper: str) -> Iterator[Problem]:
@@ -113,16 +119,45 @@ def _out_of_order(queue: Queue, lower: str, upper: str) -> Iterator[Problem]:
             yield Problem(queue.object, (*POINTERS[lower], resource), message, hint)
 
 
+def _beyond_capability(queue: Queue, known: "_Resources") -> Iterator[Problem]:
+    """What is deserved or guaranteed of a resource that the capability leaves out."""
+    for resource in {**queue.deserved, **queue.guarantee}:
+        field = "deserved" if resource in queue.deserved else "guarantee"
+        if not known.may_be_in(queue, "capability", resource):
+            amount = show(queue.amounts(field)[resource], resource)
+            message = (
+                f"{field} {amount} {resource} is above capability, which has none: Volcano before 1.15 counts it as 0"
+            )
+            hint = f"set capability to {amount} {resource} or more"
+            yield Problem(queue.object, (*POINTERS[field], resource), message, hint)
+
+
 def queue_within_ancestor(index: Index) -> Iterator[Problem]:
+    known = _Resources(index)
+    is_strict = index.volcano is not None and _HIERARCHY <= index.volcano < _LENIENT
     for queue in index.queues:
         above = index.queues.ancestors(queue) if queue.name not in index.queues.circular else []
         for resource, amount in queue.capability.items():
-            nearest = next((each for each in above if _limits(each, resource)), None)
-            if nearest is not None and amount > nearest.capability[resource]:
-                limit = show(nearest.capability[resource], resource)
-                message = f"capability {show(amount, resource)} {resource} is above that of {nearest.name}, {limit}"
-                hint = f"lower it to {limit}, or raise that of {nearest.name} to {show(amount, resource)}"
-                yield Problem(queue.object, (*POINTERS["capability"], resource), message, hint)
+            nearest = next((each for each in above if is_strict or _limits(each, resource)), None)
+            if nearest is None:
+                continue
+            limit = nearest.capability.get(resource)
+            if limit is None and known.may_be_in(nearest, "capability", resource):
+                continue
+            if limit is None or amount > limit:
+                yield _above_ancestor(queue, resource, nearest, limit)
+
+
+def _above_ancestor(queue: Queue, resource: str, above: Queue, limit: Amount | None) -> Problem:
+    amount = show(queue.capability[resource], resource)
+    message = f"capability {amount} {resource} is above that of {above.name}, "
+    if limit is None:
+        message += f"which has none: Volcano {_HIERARCHY} counts it as 0"
+        hint = f"set that of {above.name} to {amount} or more"
+    else:
+        message += show(limit, resource)
+        hint = f"lower it to {show(limit, resource)}, or raise that of {above.name} to {amount}"
+    return Problem(queue.object, (*POINTERS["capability"], resource), message, hint)
 
 
 def _limits(queue: Queue, resource: str) -> bool:
