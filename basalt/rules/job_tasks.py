@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from basalt import names
+from basalt.api.versions import Version
 from basalt.findings import Problem, Severity
 from basalt.index import Index
 from basalt.objects import mapping, sequence
@@ -21,6 +22,7 @@ from basalt.views.misspelling import JOB_FIELDS, TASK_FIELDS, misspelt, place_of
 from basalt.views.workloads import Task, Workload
 
 _SHOWN = 6  # tasks named one by one
+_COMPARING = Version(1, 14)  # validatePartitionPolicy compared minAvailable with minPartitions of 0, too
 _NUMA_POLICIES = ("best-effort", "restricted", "single-numa-node")
 
 
@@ -272,7 +274,7 @@ def partitions_multiply(index: Index) -> Iterator[Problem]:
     for job in index.workloads:
         for task in job.tasks:
             if (partitioned := _partitioned(task)) is not None:
-                yield from _partitions(job, task, partitioned)
+                yield from _partitions(job, task, partitioned, index.volcano)
 
 
 def _partitioned(task: Task) -> int | None:
@@ -282,7 +284,7 @@ def _partitioned(task: Task) -> int | None:
     return total * size if total and size else None
 
 
-def _partitions(job: Workload, task: Task, partitioned: int) -> Iterator[Problem]:
+def _partitions(job: Workload, task: Task, partitioned: int, volcano: Version | None) -> Iterator[Problem]:
     policy = mapping(task.value["partitionPolicy"])
     total, size = policy["totalPartitions"], policy["partitionSize"]
     least, minimum = _number(policy.get("minPartitions")), _number(task.value.get("minAvailable"))
@@ -293,6 +295,10 @@ def _partitions(job: Workload, task: Task, partitioned: int) -> Iterator[Problem
         message = f"minAvailable of {task.name} is {minimum}, minPartitions x partitionSize is {least} x {size}"
         hint = f"set minAvailable to {least * size}, or leave it out"
         yield Problem(job.object, (*task.pointer, "minAvailable"), f"{message} = {least * size}", hint)
+    elif volcano == _COMPARING and policy.get("minPartitions") in (None, 0) and minimum:
+        message = f"minAvailable of {task.name} is {minimum}, minPartitions is 0: Volcano {volcano} takes only 0 there"
+        hint = f"set minPartitions to {minimum // size}" if minimum % size == 0 else "leave minAvailable out"
+        yield Problem(job.object, (*task.pointer, "minAvailable"), message, hint)
 
 
 def _uneven(job: Workload, task: Task, arithmetic: str, partitioned: int) -> Problem:
