@@ -17,10 +17,14 @@ from basalt.views.pods import pods
 # SystemPriorityClasses in k8s.io/kubernetes/pkg/apis/scheduling/v1/helpers.go; the API server makes them.
 _SYSTEM_PRIORITIES = ("system-cluster-critical", "system-node-critical")
 
+# The API server reads the schedules of its own kind as Volcano's webhook does: validateScheduleFormat and
+# validateTimeZone in k8s.io/kubernetes/pkg/apis/batch/validation/validation.go.
+_CRON_JOBS = frozenset({("batch.volcano.sh", "CronJob"), ("batch", "CronJob")})
+
 
 def cron_schedule_is_valid(index: Index) -> Iterator[Problem]:
     judged = (("schedule", cron.schedule_fault), ("timeZone", cron.zone_fault))
-    for declared in index.of_kind("CronJob"):
+    for declared in (each for each in index.objects if (each.ref.group, each.ref.kind) in _CRON_JOBS):
         for field, judge in judged:
             value = declared.spec.get(field)
             if isinstance(value, str) and (fault := judge(value)):
