@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help charts-lock demo sandbox test lint check fmt schemas charts docs golden lock bench clean
+.PHONY: help agreement charts-lock demo sandbox test lint check fmt schemas charts docs golden lock bench clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -57,6 +57,9 @@ charts: $(VENV)/.runtime ## what Basalt knows of the charts in the pinned Go mod
 docs: $(VENV)/.runtime ## docs/rules, and what Basalt says about Volcano's own examples (that part needs Go)
 	$(BIN)/python tools/docs/rule_pages.py
 	$(BIN)/python tools/docs/volcano_examples.py
+
+agreement: $(VENV)/.dev ## docs/agreement.md: what the real API server and Volcano's webhooks say about the cases (needs Go)
+	$(BIN)/python tools/agreement/generate.py
 
 charts-lock: $(VENV)/.runtime ## the digests of schemas/charts.lock.json, from the charts' repositories (needs the network)
 	$(BIN)/python tools/charts/lock.py

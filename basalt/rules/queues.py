@@ -21,8 +21,8 @@ _AMOUNTS = ("capability", "deserved", "guarantee")
 _EVERYWHERE = ("cpu", "memory", "pods", "ephemeral-storage")  # what every node offers
 _DEVICE_CLASS = "deviceclass/"  # in the keys of claimed devices: capacity.go, parseDRAResourceList
 _AFTER_QUOTAS = ("requests.", "limits.")
-# The webhook's validateResourceOfQueue and validateChildAgainstParent counted a resource that a capability leaves out as
-# 0 of it; the second came with 1.14.
+# Until then the webhook's validateResourceOfQueue and, since 1.14, validateChildAgainstParent counted a resource that a
+# capability leaves out as 0 of it.
 _LENIENT, _HIERARCHY = Version(1, 15), Version(1, 14)
 
 

@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,8 @@ def sandbox(progress: Progress) -> Iterator[Cluster]:
 def _compiled(chosen: Iterable[Case]) -> Iterator[tuple[Case, Compilation]]:
     for case in chosen:
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            yield case, cases.run(case, Path(folder), os)
+            compilation = cases.run(case, Path(folder), os)
+        yield case, compilation
 
 
 @contextlib.contextmanager
@@ -73,7 +74,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     def progress(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
@@ -88,4 +89,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from basalt.cluster.connection import Cluster, Refusal
@@ -41,7 +42,7 @@ def hear(cluster: Cluster, cases: Iterable[tuple[Case, Compilation]], progress: 
 
 def _answers(cluster: Cluster, stage: Stage, compilation: Compilation) -> list[tuple[KubeObject, Answer]]:
     objects, wanted = needs.sent(compilation), needs.needs(compilation)
-    stage.prepare(wanted, has_pods=any(each.ref[:2] == ("v1", "Pod") for each in objects))
+    stage.prepare(wanted)
     try:
         answers = [_answer(cluster, stage, each) for each in objects]
         stage.add_namespaces(wanted.no_namespaces)
@@ -65,8 +66,6 @@ def _answer(cluster: Cluster, stage: Stage, declared: KubeObject) -> Answer:
     if (declared.ref.group, declared.ref.kind) in KEPT:
         instead = needs.stand_in(declared) if answer.verdict is Verdict.REFUSED else declared.value
         if instead is not None:
-            try:
+            with suppress(Refusal):  # a name that nothing can have
                 stage.make(instead)
-            except Refusal:
-                pass  # a name that nothing can have
     return answer

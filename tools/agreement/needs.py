@@ -72,15 +72,17 @@ def definitions(compilations: Iterable[Compilation]) -> dict[str, Value]:
 
 def stand_in(declared: KubeObject) -> Value | None:
     """The least object that has this one's name, for others to refer to where this one was refused."""
-    ref = declared.ref
-    metadata: Value = {"name": ref.name}
-    if (ref.group, ref.kind) == ("scheduling.volcano.sh", "Queue"):
-        return queue(ref.name)
-    if (ref.group, ref.kind) == ("scheduling.k8s.io", "PriorityClass"):
-        return priority(ref.name)
-    if (ref.group, ref.kind) == ("", "Namespace"):
-        return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-    return None
+    least = {
+        ("", "Namespace"): namespace,
+        ("scheduling.k8s.io", "PriorityClass"): priority,
+        ("scheduling.volcano.sh", "Queue"): queue,
+    }
+    make = least.get((declared.ref.group, declared.ref.kind))
+    return make(declared.name) if make else None
+
+
+def namespace(name: str) -> Value:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def queue(name: str) -> Value:

@@ -42,8 +42,8 @@ The number of rejected cases, by what the API server makes of the objects that t
 - *accepted*: it takes all of them. What is wrong shows later, in the pods, or never.
 - *accepted, newer*: it takes them, and so does Basalt for Kubernetes {kubernetes} and Volcano {volcano}: the case is
   about other versions.
-- *never seen*: there is nothing to send. The rule speaks of a file, of a Basalt document, of a text inside an object, of
-  nodes, or of a kind that only an operator's own definition describes.
+- *never seen*: there is nothing to send. The rule speaks of a file, of a Basalt document, of a text inside an object,
+  of nodes, or of a kind that only an operator's own definition describes.
 """
 _WORDS = """## In the API server's words
 
@@ -59,8 +59,8 @@ _DISAGREEMENTS = """## Refused there, accepted here
 
 Objects that the API server refuses and Basalt has no error for, in all cases, accepted and rejected.
 """
-_OF_VERSION = """The versions are the only reason: where the case declares Kubernetes {kubernetes} and Volcano {volcano},
-Basalt refuses the object too.
+_OF_VERSION = """The versions are the only reason: where the case declares Kubernetes {kubernetes} and Volcano
+{volcano}, Basalt refuses the object too. The newest stand in where none is declared.
 """
 
 
@@ -115,7 +115,7 @@ def _example(cases: Iterable[Rejected]) -> Rejected | None:
     """The first case that is refused; one that only another rule may be to blame for does not show this rule's."""
     found = [each for fate in (Fate.BOTH, Fate.PRUNED) for each in cases if each.fate is fate]
     named = [each for each in found if each.object and each.object.name]  # else the API server makes up a name
-    return (named or found or [None])[0]
+    return next(iter(named or found), None)
 
 
 def _quote(rule: str, cases: Sequence[Rejected]) -> str:
