@@ -69,7 +69,8 @@ def _fates(found: Finding, heard: Heard) -> Iterator[Rejected]:
     if found.object is None or (found.object.kind in _TEXTS and found.pointer[:1] == ("data",)):
         return
     for declared, answer in heard.answers:
-        if found.object not in (declared.ref, declared.written.ref):
+        is_refused_peer = answer.verdict is Verdict.REFUSED and _is_peer(found, declared)
+        if found.object not in (declared.ref, declared.written.ref) and not is_refused_peer:
             continue
         if _is_defined(declared, heard.compilation) or answer.verdict is Verdict.REFUSED or answer.lacking:
             fate, message = _fate(found.rule, declared, answer, heard)
@@ -108,17 +109,23 @@ def disagreements(heard: Heard) -> Iterator[Disagreement]:
 
 
 def _explains(findings: Sequence[Finding], declared: KubeObject, message: str) -> bool:
-    """Whether an error is about the object or its document. What several objects make together, such as a cycle, and
-    what several lack, is told once, of the first: there the message names the others, or what they lack."""
+    """Whether an error is about the object or its document. What several objects lack is told once, of the first: there
+    the words name what they lack."""
     lacking = HAS_NONE.match(message) or _UNSERVED.match(message)
     for found in _errors(findings):
-        if found.object in (declared.ref, declared.written.ref):
+        if found.rule == _ORDER and not lacking:
+            continue
+        if found.object in (declared.ref, declared.written.ref) or _is_peer(found, declared):
             return True
-        if lacking and found.rule == _ORDER and _names(found, lacking[1]):
-            return True
-        if found.object and found.object.kind == declared.ref.kind and _names(found, declared.name):
+        if found.rule == _ORDER and lacking and _names(found, lacking[1]):
             return True
     return False
+
+
+def _is_peer(found: Finding, declared: KubeObject) -> bool:
+    """Whether the words name the object beside another of its kind: what several make together, such as a cycle, is
+    told once, of the first."""
+    return found.object is not None and found.object.kind == declared.ref.kind and _names(found, declared.name)
 
 
 def _names(found: Finding, name: str) -> bool:
