@@ -1,5 +1,6 @@
 """docs/agreement.md: what was heard, rule by rule. Pure; the same answers give the same text."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,6 +11,7 @@ from tools.agreement.comparing import Disagreement, Fate, Rejected
 from tools.agreement.hearing import Heard
 
 _SHOWN = 240  # characters of a message
+_PATTERNS = re.compile(r"(?<=')\^[^']*\$(?=')|(?<=regex used for validation is ')[^']*(?=')")
 _OPINIONS = (Fate.BOTH, Fate.SHARED, Fate.PRUNED)
 _COLUMNS = {
     Fate.BOTH: "refused too",
@@ -126,7 +128,7 @@ def _quote(rule: str, cases: Sequence[Rejected]) -> str:
 
 def _line(message: str) -> str:
     """A message as one line of Markdown, as code."""
-    line = WEBHOOK.sub("", message).replace("`", "'")
+    line = _PATTERNS.sub("…", WEBHOOK.sub("", message).replace("`", "'"))
     return f"`{line if len(line) <= _SHOWN else line[:_SHOWN].rstrip() + ' …'}`"
 
 
