@@ -29,7 +29,7 @@ def hear(cluster: Cluster, cases: Iterable[tuple[Case, Compilation]], progress: 
     cases = list(cases)
     absent = [needs.needs(compilation).no_definitions for _, compilation in cases]
     stage = Stage(cluster, needs.definitions(compilation for _, compilation in cases))
-    stage.define_all(absent=frozenset().union(*absent))
+    stage.begin(absent=frozenset().union(*absent))
     found = {}
     order = sorted(range(len(cases)), key=lambda number: not absent[number])  # those first, to remove no stand-in
     for done, number in enumerate(order):

@@ -45,8 +45,11 @@ class Stage:
         self._namespaces: dict[str, Mapping[str, Any]] = {}  # name -> the labels it was given
         self._made: list[Ref] = []
 
-    def define_all(self, *, absent: frozenset[str]) -> None:
-        """Makes the stand-ins that are in no case's way, at once: a new definition makes its first objects wait."""
+    def begin(self, *, absent: frozenset[str]) -> None:
+        """Makes what every case may take for granted, and the stand-ins that are in no case's way, at once: a new
+        definition makes its first objects wait."""
+        for name in sorted(GIVEN):
+            send(self._cluster, needs.namespace(name), Ref("v1", "Namespace", None, name), dry_run=False)
         for name in sorted(self._stand_ins.keys() - absent):
             self._define(self._stand_ins[name])
 
