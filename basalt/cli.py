@@ -1,9 +1,11 @@
 """The command `basalt`: arguments, exit codes, and what happens when something goes wrong."""
 
 import argparse
+import errno
 import gc
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -117,11 +119,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else MISUSE
-    except BrokenPipeError:
+    except BrokenPipeError:  # of a command that only reads; apply sees to it itself
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter's own flush fails
         return CLEAN
     except KeyboardInterrupt:
         print("basalt: interrupted", file=sys.stderr)
+        if threading.active_count() > 1:  # requests that nobody waits for any more would hold the interpreter
+            sys.stderr.flush()
+            os._exit(INTERRUPTED)
         return INTERRUPTED
     except Exception as error:
         return _failed(error)
@@ -132,6 +137,10 @@ def _failed(error: Exception) -> int:
 
     if isinstance(error, Misuse):
         print(f"basalt: {' '.join(str(error).split())}", file=sys.stderr)
+        return MISUSE
+    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EBADF):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter's own flush fails
+        print(f"basalt: cannot write the output: {error.strerror}", file=sys.stderr)
         return MISUSE
     traceback.print_exc()
     print("basalt: this is a bug in Basalt; please report it with the lines above", file=sys.stderr)

@@ -1,12 +1,13 @@
 """`basalt apply` and `basalt verify`: the environment and the cluster of a kubeconfig."""
 
 import argparse
+import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from basalt.api.schemas import show
 from basalt.cluster import connection, planning, verifying
 from basalt.cluster.applying import Applier, Failed
 from basalt.cluster.comparing import Change
@@ -26,20 +27,18 @@ from basalt.reporting.text import counted, printable
 
 Options = argparse.Namespace
 _CHARTS = "15-charts"
+_LONGEST = 160  # characters of a value
 _SHOWN = 5  # changes of one object
 
 
 def apply(options: Options) -> int:
     compilation = compiled(options)
     if fails(compilation.findings, strict=options.strict):
-        print_findings(compilation, options, to_stderr=True)
+        print_findings(compilation, options, to_stderr=options.format == "text")
         return 1
     cluster = _connected(options)
     try:
         return _apply(cluster, compilation, options)
-    except Failed as failure:
-        print(f"{printable(_one_line(str(failure)))}\nstopped there: what came before is applied", file=sys.stderr)
-        return 1
     except (Refusal, Unreachable) as error:
         raise _as_misuse(cluster, error) from None
     finally:
@@ -47,23 +46,45 @@ def apply(options: Options) -> int:
 
 
 def _apply(cluster: Cluster, compilation: Compilation, options: Options) -> int:
-    phases = layout.phases(compilation.objects)
+    phases = layout.phases(each for each in compilation.objects if each.name)
     _refuse_strange_kinds(cluster, compilation, phases)
     _refuse_strange_namespaces(cluster, compilation, phases)
     planned = planning.plan(cluster, phases, force=options.force_conflicts)
     steps = [step for _, inside in planned for step in inside]
     if obstacles := _obstacles(steps):
         _show_obstacles(cluster, obstacles)
+        _show_applied(
+            cluster, compilation, [(step, _REFUSED if step in obstacles else _LEFT) for step in steps], options
+        )
         return 1
     due = [(phase, inside) for phase, inside in planned if any(each.action is not Action.KEEP for each in inside)]
-    if options.format == "text" and not options.quiet:
-        _show_plan(cluster, compilation, due)
-    if due and not options.yes and not _agreed(cluster):
+    is_asking = bool(due) and not options.yes
+    if (options.format == "text" and not options.quiet) or is_asking:
+        _say(_plan_text(cluster, compilation, due), to_stderr=options.format != "text")
+    if is_asking and not _agreed(cluster):
         return 1
-    for phase, inside in due:
-        _apply_phase(cluster, phase, inside, options)
-    _show_applied(cluster, compilation, steps, options)
+    outcome = {id(step): _DONE[step.action] if step.action is Action.KEEP else _LEFT for step in steps}
+    try:
+        for phase, inside in due:
+            _apply_phase(cluster, phase, inside, options)
+            outcome.update({id(step): _DONE[step.action] for step in inside})
+    except (Failed, Refusal, Unreachable) as failure:
+        print(printable(_one_line(str(failure))), file=sys.stderr)
+        print("stopped there: what came before is applied", file=sys.stderr)
+        _show_applied(cluster, compilation, [(step, outcome[id(step)]) for step in steps], options)
+        return 1
+    _show_applied(cluster, compilation, [(step, outcome[id(step)]) for step in steps], options)
     return 0
+
+
+def _say(text: str, *, to_stderr: bool = False) -> None:
+    """Writes at once. Nobody reading any more is no reason to stop half-way."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _apply_phase(cluster: Cluster, phase: Phase, steps: Sequence[Step], options: Options) -> None:
@@ -76,7 +97,8 @@ def _apply_phase(cluster: Cluster, phase: Phase, steps: Sequence[Step], options:
 
     Applier(cluster, options.force_conflicts, options.timeout, waiting).apply(phase)
     if not options.quiet:
-        print(f"{phase.part}: {_counted(steps, _DONE)}", file=sys.stderr, flush=True)
+        done = _in_words((_DONE[each.action] for each in steps), dict.fromkeys(_DONE.values()))
+        print(f"{phase.part}: {done}", file=sys.stderr, flush=True)
 
 
 def _refuse_strange_kinds(cluster: Cluster, compilation: Compilation, phases: Sequence[Phase]) -> None:
@@ -110,12 +132,13 @@ def _defined(definition: KubeObject) -> tuple[Any, Any]:
 
 def _obstacles(steps: Sequence[Step]) -> list[Step]:
     """What the cluster refuses already now, and would still refuse when its turn comes. A webhook may change its mind:
-    it asks for other objects, such as a parent queue, which are applied before."""
+    it asks for other objects, such as a parent queue, which are applied before, or it does not answer yet."""
     found = []
     is_moving = False
     for step in steps:
         is_moving = is_moving or step.action in (Action.CREATE, Action.CHANGE)
-        if step.refusal is not None and not (is_moving and step.refusal.is_of_webhook):
+        refusal = step.refusal
+        if refusal is not None and not refusal.may_pass and not (is_moving and refusal.is_of_webhook):
             found.append(step)
     return found
 
@@ -132,17 +155,18 @@ def _show_obstacles(cluster: Cluster, obstacles: Iterable[Step]) -> None:
             print("  hint: agree with the owner, or take the fields over with --force-conflicts", file=sys.stderr)
 
 
-def _show_plan(cluster: Cluster, compilation: Compilation, due: Sequence[tuple[Phase, Sequence[Step]]]) -> None:
-    write(f"{compilation.name} -> {cluster.context} ({cluster.server})\n")
+def _plan_text(cluster: Cluster, compilation: Compilation, due: Sequence[tuple[Phase, Sequence[Step]]]) -> str:
+    lines = [f"{compilation.name} -> {cluster.context} ({cluster.server})"]
     for phase, steps in due:
-        write(f"  {phase.part}: {_counted(steps, _TO_DO)}\n")
+        lines.append(f"  {phase.part}: {_counted(each.action for each in steps)}")
         for step in steps:
-            if step.action is Action.CHANGE:
-                write("".join(f"    {line}\n" for line in _changed(step.object.ref, step.changes)))
-    if not due:
-        write("  nothing to change\n")
-    for line in _left_out(compilation):
-        write(f"  not applied: {line}\n")
+            if step.refusal is not None:
+                reason = printable(_one_line(step.refusal.message))
+                lines.append(f"    {step.object.ref}: refused as things are now, tried again in its turn: {reason}")
+            lines.extend(f"    {line}" for line in _changed(step.object.ref, step.changes))
+    lines.extend(["  nothing to change"] if not due else [])
+    lines.extend(f"  not applied: {line}" for line in _left_out(compilation))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _changed(ref: Ref, changes: Sequence[Change]) -> list[str]:
@@ -152,7 +176,11 @@ def _changed(ref: Ref, changes: Sequence[Change]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if value is None else show(value)
+    """A value of the cluster; lists and maps in short, since what differs may be in them."""
+    if value is None:
+        return "nothing"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _left_out(compilation: Compilation) -> list[str]:
@@ -160,18 +188,29 @@ def _left_out(compilation: Compilation) -> list[str]:
     charts = [each for each in compilation.objects if layout.is_release(each)]
     named = ", ".join(f"{each.spec.get('chart')} {each.spec.get('version')}" for each in charts)
     withheld = [f"{each.ref}: it holds secret values" for each in compilation.objects if layout.is_withheld(each)]
-    return [*([f"the charts {named}: pulumi up installs them"] if charts else []), *withheld]
+    unnamed = [each for each in compilation.objects if not each.name and _generates(each)]
+    nameless = [f"{each.ref.kind} at {each.position(())}: generateName makes a new one each time" for each in unnamed]
+    return [*nameless, *([f"the charts {named}: pulumi up installs them"] if charts else []), *withheld]
+
+
+def _generates(declared: KubeObject) -> bool:
+    return bool(mapping(declared.value.get("metadata")).get("generateName"))
 
 
 _TO_DO = {Action.CREATE: "to create", Action.CHANGE: "to change", Action.ADOPT: "to adopt", Action.KEEP: "unchanged",
           Action.REFUSED: "to try again"}  # fmt: skip
 _DONE = {Action.CREATE: "created", Action.CHANGE: "changed", Action.ADOPT: "adopted", Action.KEEP: "unchanged",
          Action.REFUSED: "changed"}  # fmt: skip
+_LEFT, _REFUSED = "not applied", "refused"
 
 
-def _counted(steps: Iterable[Step], words: dict[Action, str]) -> str:
-    counts = Counter(words[step.action] for step in steps)
-    return ", ".join(f"{counts[word]} {word}" for word in dict.fromkeys(words.values()) if counts[word])
+def _counted(actions: Iterable[Action]) -> str:
+    return _in_words((_TO_DO[each] for each in actions), dict.fromkeys(_TO_DO.values()))
+
+
+def _in_words(found: Iterable[str], order: Iterable[str]) -> str:
+    counts = Counter(found)
+    return ", ".join(f"{counts[word]} {word}" for word in order if counts[word])
 
 
 def _agreed(cluster: Cluster) -> bool:
@@ -184,24 +223,33 @@ def _agreed(cluster: Cluster) -> bool:
     return False
 
 
-def _show_applied(cluster: Cluster, compilation: Compilation, steps: Sequence[Step], options: Options) -> None:
+def _show_applied(
+    cluster: Cluster, compilation: Compilation, outcome: Sequence[tuple[Step, str]], options: Options
+) -> None:
+    words = [*dict.fromkeys(_DONE.values()), _LEFT, _REFUSED]
     if options.format == "json":
-        objects = [{**_ref_json(step.object), "action": _DONE[step.action]} for step in steps]
-        summary = Counter(each["action"] for each in objects)
-        shown = {"objects": objects, "summary": {word: summary[word] for word in dict.fromkeys(_DONE.values())}}
-        write(json_format.text({"environment": compilation.name, "cluster": _cluster_json(cluster), **shown}))
-    elif not options.quiet:
-        write(f"{counted(len(steps), 'object')}: {_counted(steps, _DONE)}\n")
+        objects = [{**_ref_json(step.object), "action": word, **_step_json(step)} for step, word in outcome]
+        counts = Counter(word for _, word in outcome)
+        summary = {word: counts[word] for word in words if counts[word] or word not in (_LEFT, _REFUSED)}
+        found = {"cluster": _cluster_json(cluster), "objects": objects, "summary": summary}
+        _say(json_format.text({"environment": compilation.name, **found}))
+    elif not options.quiet and not any(word == _REFUSED for _, word in outcome):
+        _say(f"{counted(len(outcome), 'object')}: {_in_words((word for _, word in outcome), words)}\n")
+
+
+def _step_json(step: Step) -> dict[str, Any]:
+    changes = [{"pointer": render(each.pointer), "before": each.before, "after": each.after} for each in step.changes]
+    return {"changes": changes, "refusal": _one_line(step.refusal.message) if step.refusal else None}
 
 
 def verify(options: Options) -> int:
     compilation = compiled(options)
     if fails(compilation.findings, strict=options.strict):
-        print_findings(compilation, options, to_stderr=True)
+        print_findings(compilation, options, to_stderr=options.format == "text")
         return 1
     cluster = _connected(options)
     try:
-        verdicts = verifying.verify(cluster, layout.in_apply_order(compilation.objects))
+        verdicts = verifying.verify(cluster, [each for each in layout.in_apply_order(compilation.objects) if each.name])
     except (Refusal, Unreachable) as error:
         raise _as_misuse(cluster, error) from None
     finally:
@@ -230,7 +278,7 @@ def _verdict_lines(verdict: Verdict, *, quiet: bool) -> Iterator[tuple[Source, s
     declared = verdict.object
     here = declared.position(())
     if verdict.state is State.MISSING:
-        yield here, f"{declared.ref}: missing"
+        yield here, f"{declared.ref}: {verdict.refusal or 'missing'}"
     if verdict.state is State.REFUSED:
         yield here, f"{declared.ref}: the cluster refuses it as declared: {_one_line(verdict.refusal)}"
     for drift in verdict.drifts:
@@ -269,7 +317,15 @@ def _cluster_json(cluster: Cluster) -> dict[str, str]:
 
 
 def _connected(options: Options) -> Cluster:
-    return connection.connect(options.kubeconfig, options.context)
+    """The cluster, once it has answered: many requests at once are no way to find out that it does not."""
+    cluster = connection.connect(options.kubeconfig, options.context)
+    try:
+        cluster.request("GET", "/version")
+    except Unreachable as error:
+        raise _as_misuse(cluster, error) from None
+    except Refusal:  # even that may be forbidden
+        pass
+    return cluster
 
 
 def _as_misuse(cluster: Cluster, error: Exception) -> Misuse:

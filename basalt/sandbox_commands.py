@@ -12,6 +12,7 @@ from basalt import names
 from basalt.cluster import connection
 from basalt.commands import compiled, print_findings, write
 from basalt.findings import fails
+from basalt.gathering.folders import folder_of
 from basalt.loading.files import Misuse
 from basalt.reporting import json_format
 from basalt.reporting.text import counted, printable
@@ -40,9 +41,12 @@ def _up(options: Options) -> int:
         raise Misuse(f"a sandbox cannot be named {name}: its name takes letters, digits, '.', '_' and '-'; give --name")
     wanted = manifests.wanted(compilation)
     try:
-        made = sandboxes.up(name, wanted, programs.programs(_progress(options)), _progress(options))
-    except (Refusal, Failed) as error:
+        environment, built = folder_of(options.environment), programs.programs(_progress(options))
+        made = sandboxes.up(name, environment, wanted, built, _progress(options))
+    except Refusal as error:
         raise Misuse(str(error)) from None
+    except (Failed, connection.Refusal, connection.Unreachable) as error:
+        raise Misuse(f"{name} did not come up: {error}") from None
     _show_up(made, wanted, options)
     if options.foreground:
         sys.stdout.flush()
@@ -60,7 +64,7 @@ def _show_up(made: Sandbox, wanted: Wanted, options: Options) -> None:
     write(f"{_export(made)}\n")
     if not options.quiet:
         end = "Ctrl-C takes it down" if options.foreground else f"basalt sandbox down {made.name}"
-        write(f"\nnext: basalt apply {options.environment}    basalt sandbox status    {end}\n")
+        write(f"\nnext: basalt apply {shlex.quote(options.environment)}    basalt sandbox status    {end}\n")
 
 
 def _down(options: Options) -> int:
@@ -77,6 +81,8 @@ def _down(options: Options) -> int:
 def _chosen(options: Options) -> list[Sandbox]:
     """The sandboxes that `down` means: one by its name or its environment's folder, the only one, or all."""
     known = {each.name: each for each in sandboxes.sandboxes()}
+    if options.all and options.name is not None:
+        raise Misuse(f"--all is every sandbox; leave out {options.name}, or --all")
     if options.all:
         return list(known.values())
     if options.name is None:
@@ -88,11 +94,14 @@ def _chosen(options: Options) -> list[Sandbox]:
 
 def _named(given: str, known: Mapping[str, Sandbox]) -> Sandbox:
     """The sandbox of that name, or of the environment in that folder."""
-    name = given if given in known else Path(given).resolve().name
-    if name not in known:
+    if given in known:
+        return known[given]
+    folders = {str(Path(each).resolve()) for each in (given, Path("stacks", given))}
+    found = [each for each in known.values() if each.environment in folders]
+    if len(found) != 1:
         hint = names.did_you_mean(given, known, otherwise="basalt sandbox status lists them")
-        raise Misuse(f"no sandbox {given}; {hint}")
-    return known[name]
+        raise Misuse(f"no sandbox {given}; {hint}" if not found else f"several sandboxes are of {given}; name one")
+    return found[0]
 
 
 def _status(options: Options) -> int:
@@ -111,12 +120,12 @@ def _status(options: Options) -> int:
             write("".join(f"  {printable(_shown(gang))}\n" for gang in seen[each.name]))
     if not found and not options.quiet:
         write("no sandbox is there\n")
-    return 0
+    return int(any(each.state not in ("running", "starting") for each in found))
 
 
 def _gangs(sandbox: Sandbox) -> list[Gang]:
     """The gangs in it; none where it cannot be asked."""
-    if sandbox.state != "running":
+    if not sandbox.is_complete or {"kube-apiserver", "etcd"} & {*sandbox.stopped}:
         return []
     cluster = connection.connect(str(sandbox.kubeconfig))
     kinds = (

@@ -118,9 +118,10 @@ spec: {volumes: [{mountPath: /a, volumeClaimName: own}], tasks: []}
     ],
 )
 def test_a_stand_in_takes_everything(kind: str, plural: str) -> None:
-    made = manifests.stand_in("example.com/v1beta1", kind, is_namespaced=True)
+    (made,) = manifests.stand_ins({("example.com/v1beta1", kind): True, ("example.com/v1", kind): True})
 
     assert (made["metadata"]["name"], made["spec"]["scope"]) == (f"{plural}.example.com", "Namespaced")
+    assert [(each["name"], each["storage"]) for each in made["spec"]["versions"]] == [("v1", False), ("v1beta1", True)]
     schema = made["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert schema == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 

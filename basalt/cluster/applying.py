@@ -3,14 +3,14 @@
 Every step can be repeated: a run that is killed at any moment is finished by the next one.
 """
 
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from basalt import names
-from basalt.cluster import planning, settling
-from basalt.cluster.connection import PARALLEL, Cluster, Refusal, Unreachable
+from basalt.cluster import parallel, planning, settling
+from basalt.cluster.connection import Cluster, Refusal, Unreachable
 from basalt.cluster.planning import MANAGER
 from basalt.objects import KubeObject
 from basalt.rendering.layout import Phase
@@ -22,7 +22,8 @@ class Failed(Exception):
     """What keeps the apply from going on, in one line; what was applied stays."""
 
 
-class Applier(NamedTuple):
+@dataclass(frozen=True)
+class Applier:
     """How a cluster is applied to: whether fields of others are taken over, the seconds each phase has, and who is told
     what is waited for."""
 
@@ -30,18 +31,21 @@ class Applier(NamedTuple):
     force: bool
     patience: float
     waiting: Callable[[str], None]
+    _stop: threading.Event = field(default_factory=threading.Event)
 
     def apply(self, phase: Phase) -> None:
         """Applies the phase, and returns when it has settled. Failed where that does not come about."""
         end = time.monotonic() + self.patience
         self._until(end, lambda: self._missing_kinds(phase))
-        for wave in phase.waves:
-            with ThreadPoolExecutor(PARALLEL) as pool:
-                list(pool.map(lambda each: self._apply(each, end), wave))
-            self._until(end, lambda wave=wave: self._unsettled(wave))  # type: ignore[misc]
+        try:
+            for wave in phase.waves:
+                parallel.each(lambda each: self._apply(each, end), wave)
+                self._until(end, lambda wave=wave: self._unsettled(wave))  # type: ignore[misc]
+        finally:
+            self._stop.set()  # for those that still try again
 
     def _apply(self, declared: KubeObject, end: float) -> None:
-        while True:
+        while not self._stop.is_set():
             try:
                 self.cluster.apply(declared.value, declared.ref, MANAGER, force=self.force)
             except (Refusal, Unreachable) as error:
@@ -49,7 +53,7 @@ class Applier(NamedTuple):
                 if not passes or time.monotonic() > end:
                     raise Failed(f"{declared.ref}: {error}") from None
                 self.waiting(f"{declared.ref}: {error}")
-                time.sleep(_PAUSE)
+                self._stop.wait(_PAUSE)
             else:
                 return
 
@@ -71,6 +75,8 @@ class Applier(NamedTuple):
         waited = [each for each in wave if each.ref.kind in settling.WAITS_FOR]
         if any(each.ref.kind == "CustomResourceDefinition" for each in waited):
             self.cluster.forget_kinds()
+        if closed := [each for each in waited if settling.is_hopeless(each.ref, self.cluster.get(each.ref) or {})]:
+            raise Failed(f"{closed[0].ref} is Closed: open it, or take it out")
         unsettled = [each for each in waited if not settling.is_settled(each.ref, self.cluster.get(each.ref) or {})]
         if not unsettled:
             return ""

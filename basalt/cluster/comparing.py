@@ -11,6 +11,9 @@ from basalt.pointers import Pointer
 _SERVERS = {"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"}
 
 
+_NOBODY = "before-first-apply"  # what an object had before anybody's fields were written down
+
+
 class Change(NamedTuple):
     """One value that differs; None stands for one that is not there."""
 
@@ -64,9 +67,10 @@ def strangers(live: Mapping[str, Any], manager: str) -> list[Owned]:
 
 def _owned(live: Mapping[str, Any], but: str | None) -> Iterator[Owned]:
     for entry in _entries(live):
-        if not entry.get("subresource") and entry.get("manager") != but:
+        manager = entry.get("manager")
+        if entry.get("subresource") != "status" and manager not in (but, _NOBODY):
             for pointer in _leaves(mapping(entry.get("fieldsV1")), live, ()):
-                yield Owned(pointer, str(entry.get("manager")))
+                yield Owned(pointer, str(manager))
 
 
 def _entries(live: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

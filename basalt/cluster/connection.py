@@ -6,7 +6,9 @@ are, since Basalt applies kinds that no client has classes for.
 
 import ipaddress
 import json
+import logging
 import os
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,15 +17,19 @@ from urllib.request import proxy_bypass
 
 import urllib3
 from kubernetes.client import ApiClient, Configuration
-from kubernetes.client.exceptions import ApiException
-from kubernetes.config import ConfigException, kube_config
+from kubernetes.config import kube_config
 
 from basalt.findings import Ref
 from basalt.loading.files import Misuse
 
 PARALLEL = 8  # requests at a time
-_SECONDS = 60  # for one request: the API server itself gives up after as many
-_RETRIES = urllib3.Retry(total=4, connect=1, backoff_factor=0.2, status_forcelist=(429,), allowed_methods=None)
+_TIMEOUT = urllib3.Timeout(connect=5, read=35)  # seconds; a webhook may take 30
+_RETRIES = urllib3.Retry(
+    connect=1, read=0, other=0, status=4, backoff_factor=0.2, status_forcelist=(429,), allowed_methods=None,
+    raise_on_status=False,
+)  # fmt: skip
+_NOT_YAML = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_ADDRESS = re.compile(r"^<[^>]*>:? ?|^[\w.]*Connection\w*\([^)]*\): ")
 _CONNECTION = (urllib3.exceptions.HTTPError, OSError)
 
 
@@ -48,6 +54,16 @@ class Refusal(Exception):
         return "admission webhook" in self.message
 
     @property
+    def is_of_account(self) -> bool:
+        """Whether the account may not do it, whatever the object says."""
+        return self.status == 403 and self.message.partition(": ")[2].startswith("User ")
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing that is applied before can change it: the object itself is wrong, or the account."""
+        return self.is_of_account or (self.status in (400, 422) and not self.is_of_webhook)
+
+    @property
     def may_pass(self) -> bool:
         """Whether the same request may succeed a moment later: a webhook that is just being started, a busy
         server, a namespace that a chart is about to make."""
@@ -70,7 +86,6 @@ class Cluster:
     """The API server of a context."""
 
     def __init__(self, configuration: Configuration, context: str) -> None:
-        configuration.retries = _RETRIES.new(raise_on_status=False)
         configuration.connection_pool_maxsize = PARALLEL
         if not _is_proxied(configuration.host):
             configuration.proxy = None
@@ -123,7 +138,7 @@ class Cluster:
 
     def is_ready(self) -> bool:
         """Whether the API server takes requests."""
-        return bool(self._answer("GET", f"{self.server}/readyz", {}, None).status == 200)
+        return bool(self._answer("GET", f"{self.server}/readyz", {}, None))
 
     def resource(self, api_version: str, kind: str) -> Resource | None:
         """How the API server serves the kind; None where it does not."""
@@ -169,18 +184,25 @@ class Cluster:
         headers = {"Accept": "application/json", "Content-Type": content_type, "User-Agent": "basalt"}
         self._api.update_params_for_auth(headers, [], ["BearerToken"])
         url = f"{self.server}{path}" + (f"?{urlencode(query)}" if query else "")
-        decoded: dict[str, Any] = json.loads(self._answer(method, url, headers, body).data)
+        data = self._answer(method, url, headers, body)
+        try:
+            decoded: dict[str, Any] = json.loads(data)
+        except ValueError:
+            raise Unreachable("it answers with something else than JSON: is there a login page in between?") from None
         return decoded
 
-    def _answer(self, method: str, url: str, headers: dict[str, str], body: Any) -> Any:
+    def _answer(self, method: str, url: str, headers: dict[str, str], body: Any) -> bytes:
+        content = None if body is None else _encoded(body)
         try:
-            return self._api.rest_client.request(
-                method, url, headers=headers, body=body, query_params=[], _request_timeout=_SECONDS
+            answer = self._api.rest_client.pool_manager.request(
+                method, url, headers=headers, body=content, timeout=_TIMEOUT, retries=_RETRIES
             )
-        except ApiException as error:
-            raise _refusal(error) from None
         except _CONNECTION as error:
             raise Unreachable(_why(error)) from None
+        data: bytes = answer.data
+        if not 200 <= answer.status < 300:
+            raise _refusal(answer.status, data)
+        return data
 
     def close(self) -> None:
         self._api.close()
@@ -188,20 +210,55 @@ class Cluster:
 
 def connect(kubeconfig: str | None = None, context: str | None = None) -> Cluster:
     """The cluster of a context, by default the current one of $KUBECONFIG, else of ~/.kube/config. Misuse where there
-    is no such thing."""
-    where = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    is no such thing, or its login comes to nothing."""
+    where = kubeconfig if kubeconfig is not None else os.environ.get("KUBECONFIG") or "~/.kube/config"
+    said = _Said()
+    logging.getLogger().addHandler(said)  # where the client tells why a login plugin failed
+    configuration = Configuration()
     try:
-        contexts, current = kube_config.list_kube_config_contexts(kubeconfig)
-        chosen = context or current["name"]
-        if chosen not in {each["name"] for each in contexts}:
-            raise Misuse(f"no context {chosen} in {where}")
-        configuration = Configuration()
-        kube_config.load_kube_config(kubeconfig, chosen, configuration, persist_config=False)
-    except ConfigException as error:
-        raise Misuse(f"{where}: {error}; give --kubeconfig FILE, or set KUBECONFIG") from None
+        chosen, user = _chosen(where, context)
+        kube_config.load_kube_config(where, chosen, configuration, persist_config=False)
+    except Misuse:
+        raise
     except OSError as error:
-        raise Misuse(f"{where}: {error.strerror}") from None
+        raise Misuse(f"{where}: {error.strerror or error}") from None
+    except Exception as error:  # noqa: BLE001 # the client lets through whatever a crooked file makes of its code
+        raise Misuse(f"{where}: {_one_line(error)}; give --kubeconfig FILE, or set KUBECONFIG") from None
+    finally:
+        logging.getLogger().removeHandler(said)
+    if user and not (configuration.api_key or configuration.cert_file or configuration.username):
+        reason = f": {' '.join(said.lines)}" if said.lines else ""
+        raise Misuse(f"the user {user} of context {chosen} has no login that works{reason}")
     return Cluster(configuration, chosen)
+
+
+def _chosen(where: str, context: str | None) -> tuple[str, str | None]:
+    """The context's name, and that of its user."""
+    merged = kube_config.KubeConfigMerger(where).config
+    if merged is None:
+        raise Misuse(f"{where}: no such file; give --kubeconfig FILE, or set KUBECONFIG")
+    chosen = context or merged.safe_get("current-context")
+    if not chosen:
+        raise Misuse(f"{where} has no current context; give --context NAME")
+    contexts = {each["name"]: each["context"] for each in merged.value.get("contexts") or ()}
+    if chosen not in contexts:
+        raise Misuse(f"no context {chosen} in {where}")
+    return str(chosen), contexts[chosen].safe_get("user")
+
+
+class _Said(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(" ".join(record.getMessage().split()))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _root(api_version: str) -> str:
@@ -218,19 +275,25 @@ def _is_proxied(server: str) -> bool:
     return not is_here and not proxy_bypass(host)
 
 
-def _refusal(error: ApiException) -> Refusal:
+def _encoded(body: Any) -> bytes:
+    """As JSON that is YAML too, which the API server takes an apply patch for: YAML knows no pairs of surrogates, and
+    breaks lines at more characters."""
+    return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(body, ensure_ascii=False)).encode()
+
+
+def _refusal(code: int, body: bytes) -> Refusal:
     try:
-        status = json.loads(error.body)
+        status = json.loads(body)
         causes: Sequence[Mapping[str, str]] = (status.get("details") or {}).get("causes") or ()
         fields = tuple((cause.get("field", ""), cause.get("message", "")) for cause in causes)
-        return Refusal(error.status, status.get("reason") or "", status.get("message") or "", fields)
+        return Refusal(code, status.get("reason") or "", status.get("message") or "", fields)
     except (ValueError, TypeError, AttributeError):  # not the API server's own words
-        text = error.body if isinstance(error.body, str) else str(error.reason)
-        return Refusal(error.status, "", " ".join(text.split())[:300])
+        text = " ".join(body.decode(errors="replace").split())
+        return Refusal(code, "", text[:300] or f"status {code}")
 
 
 def _why(error: Exception) -> str:
     """The innermost reason: urllib3 wraps what happened in what it tried."""
     reason: Any = getattr(error, "reason", None)
     inner = reason if isinstance(reason, Exception) else error
-    return str(inner).rpartition(">: ")[2].rpartition("object at ")[2].partition(": ")[2] or str(inner)
+    return _ADDRESS.sub("", str(inner)) or type(inner).__name__

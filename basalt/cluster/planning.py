@@ -2,12 +2,11 @@
 
 import enum
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from basalt.cluster import comparing
+from basalt.cluster import comparing, parallel
 from basalt.cluster.comparing import Change
-from basalt.cluster.connection import PARALLEL, Cluster, Refusal
+from basalt.cluster.connection import Cluster, Refusal
 from basalt.findings import Ref
 from basalt.objects import KubeObject
 from basalt.rendering.layout import Phase
@@ -37,10 +36,10 @@ class Step(NamedTuple):
 
 def plan(cluster: Cluster, phases: Iterable[Phase], *, force: bool) -> list[tuple[Phase, list[Step]]]:
     """A step for every object, in their order. force: fields of other managers are taken over."""
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        return [
-            (phase, list(pool.map(lambda each: step(cluster, each, force=force), phase.objects))) for phase in phases
-        ]
+    every = list(phases)
+    objects = (each for phase in every for each in phase.objects)
+    steps = iter(parallel.each(lambda each: step(cluster, each, force=force), objects))
+    return [(phase, [next(steps) for _ in phase.objects]) for phase in every]
 
 
 def step(cluster: Cluster, declared: KubeObject, *, force: bool) -> Step:
@@ -49,16 +48,19 @@ def step(cluster: Cluster, declared: KubeObject, *, force: bool) -> Step:
     if cluster.resource(ref.api_version, ref.kind) is None:
         return Step(declared, Action.CREATE)
     live = cluster.get(ref)
-    if live is None:
-        return Step(declared, Action.CREATE)
     try:
         after = cluster.apply(declared.value, ref, MANAGER, dry_run=True, force=force)
     except Refusal as refusal:
-        return Step(declared, Action.REFUSED, (), refusal)
-    changes = tuple(comparing.changes(live, after))
-    if changes:
+        # What a new object needs may be applied before it: its namespace, its queue, its class.
+        is_new = live is None and not refusal.is_final
+        return Step(declared, Action.CREATE if is_new else Action.REFUSED, (), None if is_new else refusal)
+    if live is None:
+        return Step(declared, Action.CREATE)
+    if changes := tuple(comparing.changes(live, after)):
         return Step(declared, Action.CHANGE, changes)
-    return Step(declared, Action.KEEP if comparing.is_managed(live, MANAGER) else Action.ADOPT)
+    # Of an object that says nothing but its name no manager owns anything.
+    is_ours = comparing.is_managed(live, MANAGER) or not comparing.is_managed(after, MANAGER)
+    return Step(declared, Action.KEEP if is_ours else Action.ADOPT)
 
 
 def strange_namespaces(cluster: Cluster, phases: Iterable[Phase]) -> dict[str, list[KubeObject]]:

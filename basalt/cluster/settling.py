@@ -29,5 +29,11 @@ def is_settled(ref: Ref, live: Mapping[str, Any]) -> bool:
     return True
 
 
+def is_hopeless(ref: Ref, live: Mapping[str, Any]) -> bool:
+    """Whether waiting is in vain: somebody has closed the queue."""
+    is_queue = (ref.group, ref.kind) == ("scheduling.volcano.sh", "Queue")
+    return is_queue and mapping(live.get("status")).get("state") in ("Closed", "Closing")
+
+
 WAITS_FOR = {"CustomResourceDefinition": "to be served", "Namespace": "to be active", "Queue": "to be Open",
              "Job": "to be taken up by Volcano's controllers"}  # fmt: skip

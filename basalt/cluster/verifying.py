@@ -2,14 +2,13 @@
 
 import enum
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from basalt.cluster import comparing
+from basalt.cluster import comparing, parallel
 from basalt.cluster.comparing import Change, Owned
-from basalt.cluster.connection import PARALLEL, Cluster, Refusal
+from basalt.cluster.connection import Cluster, Refusal
 from basalt.cluster.planning import MANAGER
-from basalt.objects import KubeObject
+from basalt.objects import KubeObject, mapping
 
 
 class State(enum.StrEnum):
@@ -29,7 +28,8 @@ class Drift(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One object: its state, what drifted, what others have added, and why the cluster would refuse it."""
+    """One object: its state, what drifted, what others have added, and why the cluster would refuse it, or counts as
+    missing though it is there."""
 
     object: KubeObject
     state: State
@@ -40,8 +40,7 @@ class Verdict(NamedTuple):
 
 def verify(cluster: Cluster, objects: Iterable[KubeObject]) -> list[Verdict]:
     """A verdict on every object, in their order."""
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        return list(pool.map(lambda each: _verdict(cluster, each), objects))
+    return parallel.each(lambda each: _verdict(cluster, each), objects)
 
 
 def _verdict(cluster: Cluster, declared: KubeObject) -> Verdict:
@@ -49,10 +48,14 @@ def _verdict(cluster: Cluster, declared: KubeObject) -> Verdict:
     live = cluster.get(ref) if cluster.resource(ref.api_version, ref.kind) else None
     if live is None:
         return Verdict(declared, State.MISSING)
+    if mapping(live.get("metadata")).get("deletionTimestamp"):
+        return Verdict(declared, State.MISSING, refusal="it is being deleted")
     others = comparing.strangers(live, MANAGER)
     try:
         after = cluster.apply(declared.value, ref, MANAGER, dry_run=True, force=True)
     except Refusal as refusal:
+        if refusal.is_of_account:
+            raise
         return Verdict(declared, State.REFUSED, (), tuple(others), refusal.message)
     drifts = tuple(_drift(each, others) for each in comparing.changes(live, after))
     foreign = tuple(each for each in others if not any(each.touches(drift.change.pointer) for drift in drifts))

@@ -81,9 +81,9 @@ class ControlPlane:
     def _stand_in(self, cluster: Cluster, wanted: Wanted, progress: Progress) -> None:
         """Makes what the environment needs and neither declares nor can have here."""
         kinds = {kind: each for kind, each in wanted.kinds.items() if cluster.resource(*kind) is None}
-        self._define(cluster, [manifests.stand_in(*kind, is_namespaced=each) for kind, each in kinds.items()])
+        self._define(cluster, manifests.stand_ins(kinds))
         made = {
-            "kinds": sorted(kind for _, kind in kinds),
+            "kinds": sorted({kind for _, kind in kinds}),
             "namespaces": wanted.strange_namespaces,
             "claims": ["/".join(each) for each in wanted.claims],
         }
@@ -97,9 +97,8 @@ class ControlPlane:
             _apply(cluster, manifests.claim(*claim))
 
     def _run(self, name: str, *flags: str) -> None:
-        log = self._folder / "logs" / f"{name}.log"
         with processes.undivided():  # or there would be a process that nobody knows of
-            self._started.append(processes.start(name, [self._programs.program(name), *flags], log))
+            self._started.append(processes.start(name, [self._programs.program(name), *flags], self._folder))
             self._record(self._started[-1])
 
     def _wait(self, what: str, is_there: Callable[[], bool], patience: int = _PATIENCE) -> None:

@@ -160,24 +160,31 @@ def paths(configurations: Iterable[Mapping[str, Any]], url: str) -> list[str]:
     return [webhook["clientConfig"]["url"].removeprefix(url) for each in configurations for webhook in each["webhooks"]]
 
 
-def stand_in(api_version: str, kind: str, *, is_namespaced: bool) -> Value:
-    """A definition that takes everything as it is, for a kind whose operator the sandbox does not run."""
-    group, _, version = api_version.rpartition("/")
+def stand_ins(kinds: Mapping[tuple[str, str], bool]) -> list[Value]:
+    """Definitions that take everything as it is, for kinds whose operators the sandbox does not run: API version and
+    kind, and whether it is namespaced. The versions of a kind share one."""
+    versions: dict[tuple[str, str, bool], list[str]] = {}
+    for (api_version, kind), is_namespaced in sorted(kinds.items()):
+        group, _, version = api_version.rpartition("/")
+        versions.setdefault((group, kind, is_namespaced), []).append(version)
+    return [_stand_in(*each, found) for each, found in versions.items()]
+
+
+def _stand_in(group: str, kind: str, is_namespaced: bool, versions: Sequence[str]) -> Value:
     plural = _plural(kind.lower())
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    served = [{"name": each, "served": True, "storage": each == versions[-1], "schema": schema} for each in versions]
+    # Kubernetes reserves its own groups for definitions that it has seen (KEP-1111).
+    annotations = {"api-approved.kubernetes.io": "unapproved, a stand-in of Basalt's sandbox"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{group}",
-            # Kubernetes reserves its own groups for definitions that it has seen (KEP-1111).
-            "annotations": {"api-approved.kubernetes.io": "unapproved, a stand-in of Basalt's sandbox"},
-        },
+        "metadata": {"name": f"{plural}.{group}", "annotations": annotations},
         "spec": {
             "group": group,
             "names": {"kind": kind, "plural": plural},
             "scope": "Namespaced" if is_namespaced else "Cluster",
-            "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+            "versions": served,
         },
     }
 

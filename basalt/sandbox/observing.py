@@ -48,7 +48,7 @@ def gangs(
         metadata = group["metadata"]
         placement = dict(sorted(placements.get((metadata["namespace"], metadata["name"]), {}).items()))
         found.append(_gang(group, placement, _lowest(tree, placement)))
-    return sorted(found)
+    return sorted(found, key=lambda gang: (gang.namespace, gang.name, gang.phase))
 
 
 def _decoded(values: Iterable[Value]) -> list[Node]:

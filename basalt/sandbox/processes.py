@@ -21,12 +21,12 @@ _SHOWN = 5  # lines of a log
 
 
 class Started(NamedTuple):
-    """A process: the sandbox's name for it, its id, and when it started, in seconds since the epoch. Ids are given out
-    anew, the two together are not."""
+    """A process: the sandbox's name for it, its id, and what its command line holds, the sandbox's folder. Ids are
+    given out anew; when a process started is no sure sign either, since the machine's clock may be set."""
 
     name: str
     pid: int
-    started: float
+    folder: str
 
     @property
     def is_running(self) -> bool:
@@ -37,19 +37,21 @@ class Started(NamedTuple):
         """None once it has ended, be it that nobody has taken its exit code yet: on some machines that takes long."""
         try:
             found = psutil.Process(self.pid)
-            is_same = found.create_time() == self.started and found.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
+            is_same = self.folder in "\0".join(found.cmdline()) and found.status() != psutil.STATUS_ZOMBIE
+        except (psutil.Error, ValueError):
             return None
         return found if is_same else None
 
 
-def start(name: str, command: Sequence[str], log: Path) -> Started:
-    """Starts a process in a session of its own: no Ctrl-C in the terminal reaches it. Its output goes to the log."""
+def start(name: str, command: Sequence[str], folder: Path) -> Started:
+    """Starts a process in a session of its own: no Ctrl-C in the terminal reaches it. Its output goes to the folder's
+    logs/<name>.log."""
+    log = folder / "logs" / f"{name}.log"
     opened = (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     quiet = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     actions = [quiet, opened, (os.POSIX_SPAWN_DUP2, 1, 2)]
     pid = os.posix_spawn(command[0], list(command), os.environ, file_actions=actions, setsid=True, setsigmask=())
-    return Started(name, pid, psutil.Process(pid).create_time())
+    return Started(name, pid, str(folder))
 
 
 @contextmanager
@@ -92,6 +94,8 @@ def is_listening(port: int) -> bool:
 
 
 def last_words(log: Path) -> str:
-    """The end of a log, as one line."""
-    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return " | ".join(line.strip() for line in lines[-_SHOWN:])
+    """The end of a log, as one line; from the first word of a panic, where there is one."""
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").strip().splitlines()]
+    panic = next((number for number, line in enumerate(lines) if line.startswith(("panic:", "fatal error:"))), None)
+    chosen = lines[-_SHOWN:] if panic is None else lines[max(0, panic - 1) : panic + 1]
+    return " | ".join(chosen)

@@ -155,6 +155,67 @@ def test_kinds_that_the_cluster_lacks_are_named_before_anything_is_applied(seed:
     assert "install the charts first (" in done.stderr
 
 
+ENVIRONMENT = """\
+apiVersion: basalt.dev/v1alpha1
+kind: Environment
+metadata: {name: more}
+spec: {kubernetes: {version: "1.34"}, volcano: {version: 1.15.1}}
+"""
+
+
+def environment(up: Up, name: str, *documents: str) -> None:
+    folder = up.home.project / "stacks" / name
+    folder.mkdir(exist_ok=True)
+    (folder / "all.yaml").write_text("---\n".join([ENVIRONMENT, *documents]), encoding="utf-8")
+
+
+@slow
+def test_any_text_arrives_as_it_is_and_bare_objects_are_applied_once(seed: Up) -> None:
+    written = r"世界 🎉 \u0085 \u2028 \ufeff \x7f back\\ud83cslash"
+    text = "世界 🎉 \u0085 \u2028 \ufeff \x7f back\\ud83cslash"
+    named = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}, namespace: bare}}\n"
+    environment(seed, "more", "apiVersion: v1\nkind: Namespace\nmetadata: {name: bare}\n",
+                f'{named.format("text")}data: {{text: "{written}"}}\n', named.format("empty"))  # fmt: skip
+
+    first = seed.run("apply", "more", "--yes", "--format", "json")
+    again = seed.run("apply", "more", "--yes", "--format", "json")
+
+    assert first.returncode == 0, first.stderr
+    found = seed.cluster.get(Ref("v1", "ConfigMap", "bare", "text"))
+    assert found is not None
+    assert found["data"]["text"] == text
+    summary = json.loads(again.stdout)["summary"]
+    assert (summary["adopted"], summary["created"], summary["changed"]) == (0, 0, 0)
+    assert seed.run("verify", "more", "--strict").returncode == 0
+
+
+@slow
+def test_a_new_object_that_is_wrong_stops_before_anything_is_applied(seed: Up) -> None:
+    good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: early, namespace: default}\n"
+    bad = ("apiVersion: v1\nkind: Service\nmetadata: {name: late, namespace: default}\n"
+           "spec: {clusterIP: 9.9.9.9, ports: [{port: 1}], selector: {a: b}}\n")  # fmt: skip
+    environment(seed, "wrong", good, bad)
+
+    done = seed.run("apply", "wrong", "--yes")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Service/default/late: " in done.stderr
+    assert seed.cluster.get(Ref("v1", "ConfigMap", "default", "early")) is None
+
+
+@slow
+def test_a_reader_who_leaves_does_not_stop_an_apply(seed: Up) -> None:
+    environment(seed, "piped", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: piped, namespace: default}\n")
+
+    with seed.home.start("apply", "piped", "--yes", KUBECONFIG=seed.kubeconfig) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait()
+
+    assert process.returncode == 0
+    assert seed.cluster.get(Ref("v1", "ConfigMap", "default", "piped")) is not None
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Home:
     return make_home(tmp_path)
@@ -187,6 +248,36 @@ def test_a_cluster_that_does_not_answer_is_one_line(project: Home, tmp_path: Pat
         assert done.stderr.count("\n") == 1
         unknown = project.run(command, "seed", "--kubeconfig", str(path), "--context", "here")
         assert (unknown.returncode, unknown.stderr) == (2, f"basalt: no context here in {path}\n")
+
+
+NOBODY = """\
+apiVersion: v1
+kind: Config
+current-context: a
+users: []
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+contexts: [{name: a, context: {cluster: c, user: nobody}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "while parsing"),
+        ("- a\n", "give --kubeconfig FILE"),
+        ("\xff\xfe", "give --kubeconfig FILE"),
+        ("apiVersion: v1\nkind: Config\n", "has no current context"),
+        (NOBODY, "the user nobody of context a has no login that works"),
+    ],
+)  # fmt: skip
+def test_a_crooked_kubeconfig_is_one_line(project: Home, tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_bytes(text.encode("latin-1"))
+
+    done = project.run("verify", "seed", "--kubeconfig", str(path))
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
 
 
 def test_findings_keep_apply_and_verify_from_starting(project: Home) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -105,6 +106,45 @@ def test_a_failed_process_is_told_of(home: Home) -> None:
     assert processes_of(home.state) == []
 
 
+@slow
+def test_a_sandbox_that_is_taken_down_elsewhere_ends_its_foreground(home: Home) -> None:
+    with home.start("sandbox", "up", "seed", "--foreground", "--quiet") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("export KUBECONFIG=")
+        assert home.run("sandbox", "down", "stacks/seed").stdout == "seed is down\n"
+        _, err = process.communicate()
+
+    assert (process.returncode, err) == (0, "")
+    assert processes_of(home.state) == []
+
+
+@pytest.mark.parametrize("record", ["", "{}", "[", '{"processes": [[1]], "complete": true}'])
+def test_a_record_that_cannot_be_read_is_told_of_and_removed(tmp_path: Path, record: str) -> None:
+    home = make_home(tmp_path)
+    folder = home.state / "basalt" / "sandboxes" / "old"
+    folder.mkdir(parents=True)
+    (folder / "sandbox.json").write_text(record)
+
+    status = home.run("sandbox", "status")
+    assert (status.returncode, status.stdout.splitlines()[0]) == (1, "old: broken: its record cannot be read")
+    assert home.run("sandbox", "down", "old").stdout == "old is down\n"
+    assert not folder.exists()
+
+
+def test_a_process_that_was_given_the_id_of_an_old_one_is_left_alone(tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    folder = home.state / "basalt" / "sandboxes" / "old"
+    folder.mkdir(parents=True)
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        record = {"environment": "", "token": "t", "complete": True, "processes": [["etcd", stranger.pid, str(folder)]]}
+        (folder / "sandbox.json").write_text(json.dumps(record))
+
+        assert home.run("sandbox", "status").stdout.startswith("old: failed: etcd ended\n")
+        assert home.run("sandbox", "down").returncode == 0
+        assert stranger.poll() is None
+        stranger.kill()
+
+
 def test_without_go_and_cache_one_line_says_what_is_needed(tmp_path: Path) -> None:
     home = make_home(tmp_path)
     (tmp_path / "empty").mkdir()
@@ -138,6 +178,7 @@ def test_nothing_to_do_is_no_fault(tmp_path: Path, arguments: tuple[str, ...], s
     [
         (("down", "seed"), "no sandbox seed; basalt sandbox status lists them"),
         (("up", "seed", "--name", "../x"), "a sandbox cannot be named ../x: its name takes letters, digits, '.', '_' and '-'; give --name"),  # noqa: E501
+        (("down", "a", "--all"), "--all is every sandbox; leave out a, or --all"),
         (("up", "sed"), "no environment sed: neither a path nor a folder under stacks/; did you mean seed?"),
     ],
 )  # fmt: skip

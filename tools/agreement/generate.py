@@ -45,7 +45,7 @@ def sandbox(progress: Progress) -> Iterator[Cluster]:
     built = programs.programs(progress)
     wanted = Wanted([], manifests.adapted(CHART_DEFAULT)[0])
     with tempfile.TemporaryDirectory() as folder, _environment("XDG_STATE_HOME", folder):
-        made = sandboxes.up("agreement", wanted, built, progress)
+        made = sandboxes.up("agreement", Path("agreement"), wanted, built, progress)
         try:
             cluster = connect(str(made.kubeconfig))
             yield cluster

@@ -126,7 +126,8 @@ def _stand_ins(compilation: Compilation, objects: Sequence[KubeObject]) -> Itera
     for (api_version, kind), is_namespaced in kinds.items():
         group = api_version.rpartition("/")[0]
         if catalog.product(api_version) is None and "." in group and (group, kind) not in defined:
-            yield (api_version, kind), manifests.stand_in(api_version, kind, is_namespaced=is_namespaced)
+            (made,) = manifests.stand_ins({(api_version, kind): is_namespaced})
+            yield (api_version, kind), made
 
 
 def _name(value: Value) -> str:
