@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from basalt import __version__
 
+_ANYTHING = "an environment, a folder of plain manifests, or a file"
 CLEAN, FINDINGS, MISUSE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -42,10 +43,12 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("environment", metavar="ENV", help=environment)
         return command
 
-    add("check", "findings only", environment="an environment, a folder of plain manifests, or a file")
+    add("check", "findings only", environment=_ANYTHING)
     compile_command = add("compile", "findings; where there is no error, writes the manifests")
     compile_command.add_argument("-o", "--output", metavar="DIR", help="default build/<env>; - for one YAML stream")
     add("topology", "the tree of domains, and per tier the largest gang each resource allows")
+    fit = add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING)
+    fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")

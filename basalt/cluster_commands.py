@@ -18,12 +18,13 @@ from basalt.commands import compiled, print_findings, write
 from basalt.compiling import Compilation
 from basalt.findings import Ref, Source, fails
 from basalt.loading.files import Misuse
+from basalt.names import counted
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import dotted, has, render
 from basalt.rendering import layout
 from basalt.rendering.layout import Phase
 from basalt.reporting import json_format
-from basalt.reporting.text import counted, printable
+from basalt.reporting.text import printable
 
 Options = argparse.Namespace
 _CHARTS = "15-charts"

@@ -191,6 +191,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "topology": topology,
     "explain": explain,
     "schema": schema,
+    "fit": _late("basalt.fit_commands", "fit"),
     "apply": _late("basalt.cluster_commands", "apply"),
     "verify": _late("basalt.cluster_commands", "verify"),
     "sandbox": _late("basalt.sandbox_commands", "sandbox"),

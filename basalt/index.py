@@ -338,6 +338,7 @@ _GROUPS = {
     "ConfigMap": "",
     "CustomResourceDefinition": "apiextensions.k8s.io",
     "CronJob": "batch.volcano.sh",
+    "DaemonSet": "apps",
     "Deployment": "apps",
     "HyperNode": "topology.volcano.sh",
     "JobFlow": "flow.volcano.sh",

@@ -90,3 +90,8 @@ def listed(names: Iterable[str], most: int = 6) -> str:
     if len(every) <= most:
         return ", ".join(every)
     return f"{', '.join(every[:most])} and {len(every) - most} more"
+
+
+def counted(number: int, what: str) -> str:
+    """1 pod, 2 pods."""
+    return f"{number} {what}{'' if number == 1 else 's'}"

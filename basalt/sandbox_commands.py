@@ -14,8 +14,9 @@ from basalt.commands import compiled, print_findings, write
 from basalt.findings import fails
 from basalt.gathering.folders import folder_of
 from basalt.loading.files import Misuse
+from basalt.names import counted
 from basalt.reporting import json_format
-from basalt.reporting.text import counted, printable
+from basalt.reporting.text import printable
 from basalt.sandbox import manifests, observing, programs, sandboxes
 from basalt.sandbox.control_plane import Failed
 from basalt.sandbox.go_programs import Refusal

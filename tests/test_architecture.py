@@ -29,6 +29,7 @@ ROWS = (
     ("basalt.gathering",),
     ("basalt.views",),
     ("basalt.index",),
+    ("basalt.fit",),
     ("basalt.rules", "basalt.guardrails", "basalt.waivers"),
     ("basalt.deriving",),
     ("basalt.judging",),
@@ -39,7 +40,7 @@ ROWS = (
     ("basalt.cluster",),
     ("basalt.sandbox",),
     ("basalt.commands",),
-    ("basalt.cluster_commands", "basalt.sandbox_commands"),
+    ("basalt.cluster_commands", "basalt.sandbox_commands", "basalt.fit_commands"),
     ("basalt.cli",),
     ("basalt.__main__",),
 )  # fmt: skip
@@ -59,6 +60,7 @@ RIM = {
     "basalt.sandbox.sandboxes",
     "basalt.commands",
     "basalt.cluster_commands",
+    "basalt.fit_commands",
     "basalt.sandbox_commands",
     "basalt.cli",
 }
@@ -80,7 +82,7 @@ _FAMILIES = tuple(
         ("topology", "tiers", "hyper_nodes", "placement"),
         ("jobs", "job_tasks", "job_policies", "job_plugins", "job_names", "job_volumes", "flows"),
         ("scheduler", "scheduler_text"),
-        ("job_pods", "job_containers"),
+        ("job_pods", "job_containers", "verdicts"),
         ("tenancy", "tenant_jobs"),
         ("accelerators", "gpu_operator"),
         ("identity", "login_chain"),

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
 from basalt.findings import Finding, Severity, Skipped, summary
+from basalt.names import counted
 from basalt.pointers import dotted
 
 _COLOURS = {Severity.ERROR: "31", Severity.WARNING: "33", Severity.INFO: "36"}
@@ -111,7 +112,3 @@ def _reasons(skipped: Iterable[Skipped]) -> list[str]:
     return [
         printable(reason) for reason in (ordered if len(ordered) <= 6 else [*ordered[:5], f"{len(ordered) - 5} more"])
     ]
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

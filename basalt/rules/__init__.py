@@ -18,6 +18,7 @@ from basalt.rules import (
     scheduler,
     tenancy,
     topology,
+    verdicts,
 )
 from basalt.rules.rule import Rule
 
@@ -28,7 +29,7 @@ FAMILIES: dict[str, tuple[Rule, ...]] = {
     "Jobs and topology": job_topology.RULES,
     "Queues": queues.RULES,
     "Volcano jobs, cron jobs, flows and pod groups": jobs.RULES,
-    "Pods of training jobs": job_pods.RULES,
+    "Pods of training jobs": (*job_pods.RULES, *verdicts.RULES),
     "Tenancy": tenancy.RULES,
     "Priorities": priorities.RULES,
     "Scheduler configuration": scheduler.RULES,

@@ -129,7 +129,7 @@ def constrained_jobs(objects: Iterable[KubeObject], workloads: Iterable[Workload
 
 def _of_workload(workload: Workload) -> Iterator[ConstrainedJob]:
     whole = _constraint(workload.spec.get("networkTopology"), (*workload.pointer, "networkTopology"))
-    own = [(task, _of_partitions(task)) for task in workload.tasks]
+    own = [(task, of_partitions(task)) for task in workload.tasks]
     parts = [part for _, part in own if part is not None]
     if whole is not None or parts:
         tasks = [task for task, part in own if whole is not None or part is not None]
@@ -139,7 +139,8 @@ def _of_workload(workload: Workload) -> Iterator[ConstrainedJob]:
         yield ConstrainedJob(workload.object, whole, parts, pods, requests, workload.is_patch)
 
 
-def _of_partitions(task: Task) -> Constraint | None:
+def of_partitions(task: Task) -> Constraint | None:
+    """How close together the pods of one partition of the task run."""
     policy = mapping(task.value.get("partitionPolicy"))
     return _constraint(policy.get("networkTopology"), (*task.pointer, "partitionPolicy", "networkTopology"))
 

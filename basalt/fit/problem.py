@@ -1,0 +1,110 @@
+"""The question that a verdict answers, in numbers: nodes, domains, gangs, and what gangs may take together. No objects
+of Kubernetes from here on: reading makes it, packing searches it, checking knows nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from basalt.quantities import Amount, Resources
+
+PODS = "pods"  # every pod takes one of what a node calls so
+
+
+class Shape(NamedTuple):
+    """Pods that are alike: how many there are, how many of them run in any case, what each requests, and the nodes
+    that would take one; tier is the highest whose domains may hold all of them, None for anywhere in the gang's."""
+
+    name: str
+    replicas: int
+    need: int
+    requests: Resources
+    nodes: frozenset[str]
+    tier: int | None = None
+
+
+class Key(NamedTuple):
+    """Which job: its kind, namespace and name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Gang(NamedTuple):
+    """At least minimum pods of the shapes start together; tier is the highest whose domains may hold them, None for
+    anywhere."""
+
+    key: Key
+    minimum: int
+    shapes: tuple[Shape, ...]
+    tier: int | None
+
+
+class Domain(NamedTuple):
+    """The nodes under one HyperNode."""
+
+    name: str
+    tier: int
+    nodes: frozenset[str]
+
+
+class Limit(NamedTuple):
+    """What the named gangs may take together: costs are per pod of each of a gang's shapes, beside is what the gang
+    takes apart from its pods. owner is the Queue or ResourceQuota that says so, as messages name it; note is what makes
+    it less than it was declared with."""
+
+    rule: str
+    owner: str
+    resource: str
+    amount: Amount
+    costs: Mapping[Key, tuple[Amount, ...]]
+    beside: Mapping[Key, Amount] = {}
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All of it. free is what each node that takes pods has left for jobs."""
+
+    free: Mapping[str, Resources]
+    domains: tuple[Domain, ...]
+    gangs: tuple[Gang, ...]
+    limits: tuple[Limit, ...] = ()
+
+    def allowed(self, tier: int | None) -> tuple[Domain, ...]:
+        """The domains up to the tier, those within another left out; all nodes where no tier is named."""
+        if tier is None:
+            return (self.everywhere,)
+        if tier not in self._allowed:
+            self._allowed[tier] = _outermost([each for each in self.domains if each.tier <= tier])
+        return self._allowed[tier]
+
+    @cached_property
+    def everywhere(self) -> Domain:
+        return Domain("", 0, frozenset(self.free))
+
+    @cached_property
+    def _allowed(self) -> dict[int, tuple[Domain, ...]]:
+        return {}
+
+
+def _outermost(domains: list[Domain]) -> tuple[Domain, ...]:
+    """The domains that are within no other; of those that hold the same nodes, the first."""
+    found: list[Domain] = []
+    holders: dict[str, list[Domain]] = {}
+    for each in sorted(domains, key=lambda each: (-len(each.nodes), each.tier, each.name)):
+        above = holders.get(next(iter(each.nodes), ""), [])
+        if each.nodes and not any(each.nodes <= other.nodes for other in above):
+            found.append(each)
+            for node in each.nodes:
+                holders.setdefault(node, []).append(each)
+    return tuple(found)
+
+
+# For each gang, by shape and node, how many pods stand there.
+Counts = Mapping[tuple[int, str], int]
+Placement = Mapping[Key, Counts]

@@ -1,0 +1,305 @@
+"""From the index of an environment to the numbers of the problem: gangs in the order of their verdicts, what nodes have
+left, and the limits that gangs share."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from basalt.fit import queues
+from basalt.fit.problem import PODS, Domain, Gang, Key, Limit, Problem, Shape
+from basalt.index import Fact, Index
+from basalt.loading.nodes import Node
+from basalt.objects import KubeObject, mapping, sequence
+from basalt.pointers import Pointer, get
+from basalt.quantities import Amount, Resources, add, parse_map
+from basalt.views import network_topology, quotas
+from basalt.views.gangs import Gang as DeclaredGang
+from basalt.views.gangs import Priorities, gangs
+from basalt.views.minimum_gang import minimum_gang
+from basalt.views.network_topology import ConstrainedJob, Constraint
+from basalt.views.node_fit import Fleet
+from basalt.views.queue_tree import DEFAULT, ROOT
+from basalt.views.quotas import NO_DEFAULTS, admitted, namespace_of
+from basalt.views.requests import pod_requests
+from basalt.views.workloads import QUEUE_NAME, Task, Workload
+
+_UNLIMITED = 2**62  # what a node that does not say how much it has is taken to have
+_ON_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", PODS)
+_JOBS = ("Job", "CronJob")
+_ENFORCING = {"network-topology-aware", "capacity"}
+# What the DaemonSet controller tolerates for its pods (AddOrUpdateDaemonPodTolerations).
+_DAEMONS_TOLERATE = [
+    {"key": f"node.kubernetes.io/{name}", "operator": "Exists"}
+    for name in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One job that gets a verdict: where it is declared, its queue, its pods in all, and its gang; gap is what it asks
+    for and Basalt does not model, so that its verdict is unknown."""
+
+    key: Key
+    object: KubeObject
+    pointer: Pointer
+    queue: str | None
+    priority: int
+    pods: int
+    gang: Gang
+    tier: str | int | None
+    gap: str = ""
+    tasks: tuple[int, ...] = ()  # of a job's shapes, the task that each comes from
+
+    @property
+    def order(self) -> tuple[int, str, str, str]:
+        return (-self.priority, self.key.namespace, self.key.name, self.key.kind)
+
+
+class Read(NamedTuple):
+    """The jobs in the order of their verdicts, and the problem that their gangs make."""
+
+    jobs: tuple[Job, ...]
+    problem: Problem
+
+
+def read(index: Index) -> Read:
+    """What is declared, as a problem. Without an inventory of nodes every job has a gap."""
+    reader = _Reader(index)
+    jobs = tuple(sorted(reader.jobs(), key=lambda each: each.order))
+    if not index.knows(Fact.NODES):
+        jobs = tuple(replace(job, gap="there is no node inventory") for job in jobs)
+    domains = tuple(
+        Domain(each.name, each.tier, index.hyper_nodes.nodes_below[each.name] & reader.free.keys())
+        for each in index.hyper_nodes
+        if each.tier is not None
+    )
+    problem = Problem(reader.free, domains, tuple(job.gang for job in jobs), tuple(reader.limits(jobs)))
+    return Read(jobs, problem)
+
+
+class _Reader:
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._fleet: Fleet = index.fleet
+        self._names: dict[int, frozenset[str]] = {}
+        self._defaults = quotas.defaults(index.of_kind("LimitRange"))
+        self._priorities = Priorities(index.of_kind("PriorityClass"))
+        self._constraints = {id(each.object): each for each in index.constrained_jobs}
+        configuration = index.scheduler
+        # Where nothing says how the scheduler is configured, it is taken to enforce what is declared.
+        self._plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
+        self._is_hierarchical = configuration is None or configuration.plugin_has("capacity", "enableHierarchy")
+        self._total = add(*(parse_map(node.allocatable) for node in index.nodes))
+        self.free = {node.name: self._free(node) for node in index.nodes if node.takes_pods}
+
+    # nodes
+
+    def _free(self, node: Node) -> Resources:
+        """What the node offers less what the environment's own daemons request there."""
+        offers = {**dict.fromkeys(_ON_EVERY_NODE, _UNLIMITED), **parse_map(node.allocatable)}
+        daemons = [add(requests, {PODS: 1}) for requests in self._daemons(node)]
+        taken = add(*daemons)
+        return {name: amount - taken.get(name, 0) for name, amount in offers.items()}
+
+    def _daemons(self, node: Node) -> Iterator[Resources]:
+        for each in self._index.of_kind("DaemonSet"):
+            spec = mapping(get(each.value, ("spec", "template", "spec")))
+            pod = {**spec, "tolerations": [*sequence(spec.get("tolerations")), *_DAEMONS_TOLERATE]}
+            if node in self._fleet.selected(pod) and self._fleet.intolerable(node, pod) is None:
+                yield pod_requests(self._admitted(each, spec))
+
+    def _admitted(self, declared: KubeObject, pod: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The pod with the defaults that its namespace gives it."""
+        return admitted(pod, self._defaults.get(namespace_of(declared), NO_DEFAULTS))
+
+    # jobs
+
+    def jobs(self) -> Iterator[Job]:
+        for workload in self._index.workloads:
+            if workload.object.ref.kind in _JOBS and (job := self._of_workload(workload)) is not None:
+                yield job
+        declared = gangs((), self._index.of_kind("PodGroup"), self._index.objects, self._priorities)
+        yield from map(self._of_group, declared)
+        yield from self._of_pods()
+
+    def _of_workload(self, workload: Workload) -> Job | None:
+        gang = minimum_gang(workload)
+        if gang is None:
+            return None
+        shapes: list[Shape] = []
+        gaps, tasks = [], []
+        for number, (task, part) in enumerate(zip(workload.tasks, gang.parts, strict=True)):
+            pod = quotas.with_added(task.pod, quotas.added_container(workload, task))
+            shape = self._shape(workload.object, task.name, part.replicas, part.need, pod)
+            partitions = self._partitioned(task, shape)
+            shapes.extend(partitions)
+            tasks.extend([number] * len(partitions))
+            gaps.append(_gap(task.pod) if part.replicas else "")
+        constraint = self._constraints.get(id(workload.object))
+        tier = self._tier(constraint)
+        gaps.append(self._gap_of(constraint))
+        key = Key(workload.object.ref.kind, namespace_of(workload.object), workload.object.name)
+        priority = self._priorities.of(workload.priority) or 0
+        found = Gang(key, gang.pods, tuple(shapes), tier)
+        return Job(
+            key, workload.object, workload.pointer, workload.queue, priority, gang.total, found, self._tier_name(tier),
+            next(filter(None, gaps), ""), tuple(tasks),
+        )  # fmt: skip
+
+    def _of_group(self, declared: DeclaredGang) -> Job:
+        group = declared.object
+        shapes = tuple(
+            self._shape(group, str(number), each.count, each.need, mapping(each.spec))
+            for number, each in enumerate(declared.pods)
+        )
+        gaps = ["nobody declares its pods" if each.spec is None else _gap(each.spec) for each in declared.pods]
+        constraint = self._constraints.get(id(group))
+        tier = self._tier(constraint)
+        gaps.append(self._gap_of(constraint))
+        if constraint is not None and any(each.is_hard for each in constraint.parts):
+            gaps.append("it does not model subGroupPolicy")
+        key = Key("PodGroup", namespace_of(group), group.name)
+        queue = str(group.spec.get("queue") or DEFAULT)
+        priority = self._priorities.of(group.spec.get("priorityClassName")) or 0
+        return Job(
+            key, group, ("spec",), queue, priority, declared.size,
+            Gang(key, declared.minimum, shapes, tier), self._tier_name(tier), next(filter(None, gaps), ""),
+        )  # fmt: skip
+
+    def _of_pods(self) -> Iterator[Job]:
+        """Single pods that are in no group; those that Volcano places have a queue."""
+        by_volcano = {id(pod.object) for pod in self._index.volcano_pods}
+        for pod in self._index.pods:
+            if pod.object.ref.kind != "Pod" or pod.group or pod.is_idle:
+                continue
+            key = Key("Pod", namespace_of(pod.object), pod.object.name)
+            annotated = get(pod.object.value, ("metadata", "annotations", QUEUE_NAME))
+            queue = str(annotated or DEFAULT) if id(pod.object) in by_volcano else None
+            constraint = self._constraints.get(id(pod.object))
+            tier = self._tier(constraint) if queue else None
+            gang = Gang(key, 1, (self._shape(pod.object, key.name, 1, 1, pod.spec),), tier)
+            priority = self._priorities.of(pod.spec.get("priorityClassName")) or 0
+            gap = self._gap_of(constraint) or _gap(pod.spec)
+            yield Job(key, pod.object, pod.pointer, queue, priority, 1, gang, self._tier_name(tier), gap)
+
+    def _shape(self, declared: KubeObject, name: str, count: int, need: int, pod: Mapping[str, Any]) -> Shape:
+        wanted = {**pod_requests(self._admitted(declared, pod)), PODS: 1}
+        requests = {name: amount for name, amount in wanted.items() if amount > 0} | _host_ports(pod)
+        candidates = self._fleet.candidates(pod)  # kept there: its identity tells it
+        if id(candidates) not in self._names:
+            self._names[id(candidates)] = frozenset(node.name for node in candidates)
+        nodes = self._names[id(candidates)]
+        for port in _host_ports(pod):
+            for node in self.free.values():
+                node.setdefault(port, 1)
+        return Shape(name, count, need, requests, nodes)
+
+    def _partitioned(self, task: Task, shape: Shape) -> list[Shape]:
+        """The shape, or one for each partition of the task where each has to keep together."""
+        policy = mapping(task.value.get("partitionPolicy"))
+        constraint = network_topology.of_partitions(task)
+        tier = self._number(constraint) if constraint is not None else None
+        size = policy.get("partitionSize")
+        if tier is None or not isinstance(size, int) or size < 1:
+            return [shape]
+        count, needed = shape.replicas // size, shape.need // size
+        return [
+            shape._replace(name=f"{shape.name}, partition {number}", replicas=size, tier=tier,
+                           need=size if number < needed else 0)
+            for number in range(count)
+        ]  # fmt: skip
+
+    def _tier(self, job: ConstrainedJob | None) -> int | None:
+        """The highest tier whose domains may hold all of the pods; None where Volcano does not enforce one."""
+        return self._number(job.whole) if job is not None and job.whole is not None else None
+
+    def _number(self, constraint: Constraint) -> int | None:
+        tiers = self._index.job_tiers
+        if not constraint.is_hard or not tiers or "network-topology-aware" not in self._plugins:
+            return None
+        number = tiers.number_of(constraint)
+        return number if number is not None and number <= tiers.highest else None
+
+    def _gap_of(self, job: ConstrainedJob | None) -> str:
+        """What is missing to know what a hard topology means."""
+        is_hard = job is not None and any(each.is_hard for each in job.constraints)
+        return "there are no HyperNodes" if is_hard and not self._index.knows(Fact.HYPER_NODES) else ""
+
+    def _tier_name(self, number: int | None) -> str | int | None:
+        tiers = self._index.job_tiers
+        return None if number is None or not tiers else tiers.numbers.get(number) or number
+
+    # limits
+
+    def limits(self, jobs: Iterable[Job]) -> Iterator[Limit]:
+        known = list(jobs)
+        if self._plugins & {"capacity", "proportion"}:
+            yield from self._queue_limits(known)
+        yield from self._quota_limits({id(job.object): job for job in known})
+
+    def _queue_limits(self, jobs: list[Job]) -> Iterator[Limit]:
+        every = queues.ceilings(self._index.queues, self._total, is_hierarchical=self._is_hierarchical)
+        below: dict[str, list[Job]] = {}
+        amounts: dict[str, Resources] = {}
+        for job in jobs:
+            for ceiling in every.get(job.queue, ()) if job.queue else ():
+                below.setdefault(ceiling.queue, []).append(job)
+                amounts[ceiling.queue] = ceiling.amounts
+        for name, inside in below.items():
+            for resource in sorted({each for job in inside for shape in job.gang.shapes for each in shape.requests}):
+                if resource in amounts[name] and resource != PODS:
+                    costs = {job.gang.key: _costs(job.gang, resource) for job in inside}
+                    yield self._queue_limit(name, resource, amounts[name][resource], costs)
+
+    def _queue_limit(self, name: str, resource: str, amount: Amount, costs: Mapping[Key, tuple[Amount, ...]]) -> Limit:
+        """Its capability is the business of a rule of its own; what others are guaranteed is not."""
+        queue = self._index.queues.queues.get(name)
+        if queue is not None and queue.capability.get(resource) == amount:
+            return Limit("gang-fits-its-queue", f"queue {name}", resource, amount, costs)
+        owner = "the cluster" if name == ROOT else f"queue {name}"
+        note = " beside what others are guaranteed" if amount < self._total.get(resource, 0) else ""
+        return Limit("gang-fits-a-domain", owner, resource, amount, costs, note=note)
+
+    def _quota_limits(self, jobs: Mapping[int, Job]) -> Iterator[Limit]:
+        found: dict[tuple[str, str], Limit] = {}
+        for demand in self._index.quota_demands:
+            job = jobs.get(id(demand.job.object))
+            for key, limit in demand.limits.items() if job else ():
+                assert job is not None
+                owner = f"ResourceQuota {namespace_of(limit.quota)}/{limit.quota.name}"
+                shared = found.setdefault((owner, key), Limit("gang-fits-its-quota", owner, key, limit.amount, {}, {}))
+                costs = tuple(demand.gang.parts[task].requests.get(key, 0) for task in job.tasks)
+                beside = demand.beside.get(key, 0)
+                found[owner, key] = shared._replace(
+                    costs={**shared.costs, job.gang.key: costs}, beside={**shared.beside, job.gang.key: beside}
+                )
+        yield from found.values()
+
+
+def _costs(gang: Gang, resource: str) -> tuple[Amount, ...]:
+    return tuple(shape.requests.get(resource, 0) for shape in gang.shapes)
+
+
+def _host_ports(pod: Mapping[str, Any]) -> dict[str, int]:
+    """The ports of the node that the pod takes: each node has one of each."""
+    found = {}
+    for container in map(mapping, sequence(pod.get("containers"))):
+        for port in map(mapping, sequence(container.get("ports"))):
+            number = port.get("hostPort") or (port.get("containerPort") if pod.get("hostNetwork") is True else None)
+            if isinstance(number, int) and number > 0:
+                found[f"host port {number}/{port.get('protocol') or 'TCP'}"] = 1
+    return found
+
+
+def _gap(pod: Mapping[str, Any]) -> str:
+    """What the pod asks for that has no place in the problem."""
+    affinity = mapping(pod.get("affinity"))
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if sequence(mapping(affinity.get(kind)).get(required)):
+            return f"it does not model affinity.{kind}.{required}"
+    spreads = map(mapping, sequence(pod.get("topologySpreadConstraints")))
+    if any((each.get("whenUnsatisfiable") or "DoNotSchedule") == "DoNotSchedule" for each in spreads):
+        return "it does not model topologySpreadConstraints"
+    fields = [name for name in ("resourceClaims", "schedulingGates", "nodeName") if pod.get(name)]
+    return f"it does not model {fields[0]}" if fields else ""

@@ -1,0 +1,41 @@
+"""The verdicts of `basalt fit` as findings: which gangs will never start, and which only when others have ended."""
+
+from collections.abc import Iterator
+
+from basalt.findings import Problem, Severity
+from basalt.fit import verdicts
+from basalt.fit.reading import Job
+from basalt.fit.verdicts import State
+from basalt.index import Fact, Index
+from basalt.pointers import Pointer, has
+from basalt.rules.rule import Rule
+
+_OWN = "gang-fits-a-domain"
+
+
+def gang_fits_a_domain(index: Index) -> Iterator[Problem]:
+    for verdict in verdicts.of(index):
+        if verdict.state is State.NEVER and verdict.reason is not None and verdict.reason.rule == _OWN:
+            hint = verdict.change or "add nodes, or ask for less"
+            yield Problem(verdict.job.object, _size(verdict.job), verdict.reason.message, hint)
+
+
+def gang_fits_beside_others(index: Index) -> Iterator[Problem]:
+    for verdict in verdicts.of(index):
+        if verdict.state is State.CONTENDED and verdict.reason is not None:
+            hint = "let it wait, give it a higher priority, or make room for all of them"
+            yield Problem(verdict.job.object, _size(verdict.job), verdict.reason.message, hint)
+
+
+def _size(job: Job) -> Pointer:
+    """Where the size of the gang is written."""
+    for field in ("minAvailable", "minMember", "tasks"):
+        if has(job.object.value, (*job.pointer, field)):
+            return (*job.pointer, field)
+    return job.pointer
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(_OWN, Severity.ERROR, gang_fits_a_domain, needs=(Fact.NODES,)),
+    Rule("gang-fits-beside-others", Severity.WARNING, gang_fits_beside_others, needs=(Fact.NODES,)),
+)

@@ -1,0 +1,308 @@
+"""Verdicts: exact against a search through everything, checked, and the same whatever the order of the input."""
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from basalt.compiling import compile_folder
+from basalt.fit import checking, packing, reading
+from basalt.fit.packing import Outcome, Room
+from basalt.fit.problem import Domain, Gang, Key, Limit, Placement, Problem, Shape
+from basalt.fit.verdicts import State, Verdict, verdicts
+from basalt.quantities import Resources
+from tests.test_readme import ROOT
+
+RACKS = {"r1": ("a", "b"), "r2": ("c", "d")}
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    """Up to four nodes in two racks, up to three gangs of up to two shapes: few enough to try everything."""
+    free: dict[str, Resources] = {
+        node: {"cpu": draw(st.integers(0, 4)), "gpu": draw(st.integers(0, 3))} for node in "abcd"
+    }
+    domains = [Domain(name, 1, frozenset(nodes)) for name, nodes in RACKS.items()]
+    gangs = []
+    for number in range(draw(st.integers(1, 3))):
+        shapes = tuple(
+            Shape(
+                f"s{index}",
+                replicas := draw(st.integers(1, 2)),
+                draw(st.integers(0, replicas)),
+                {"cpu": draw(st.integers(0, 3)), "gpu": draw(st.integers(0, 2))},
+                frozenset(draw(st.sets(st.sampled_from("abcd"), min_size=1))),
+                draw(st.sampled_from([None, None, 1])),
+            )
+            for index in range(draw(st.integers(1, 2)))
+        )
+        least = max(1, sum(shape.need for shape in shapes))
+        minimum = draw(st.integers(least, max(least, sum(shape.replicas for shape in shapes))))
+        gangs.append(Gang(Key("Job", "n", f"g{number}"), minimum, shapes, draw(st.sampled_from([None, 1, 2]))))
+    costs = {gang.key: tuple(shape.requests["gpu"] for shape in gang.shapes) for gang in gangs}
+    limit = Limit("rule", "queue q", "gpu", draw(st.integers(0, 6)), costs)
+    domains.append(Domain("top", 2, frozenset("abcd")))
+    return Problem(free, tuple(domains), tuple(gangs), (limit,))
+
+
+def everything(problem: Problem, gangs: tuple[Gang, ...]) -> bool:
+    """Whether some placement of the gangs passes the checker, of all there are."""
+
+    def of_gang(gang: Gang) -> list[dict[tuple[int, str], int]]:
+        ways = []
+        for index, shape in enumerate(gang.shapes):
+            nodes = sorted(shape.nodes)
+            counts = itertools.product(range(shape.replicas + 1), repeat=len(nodes))
+            ways.append([{(index, node): count for node, count in zip(nodes, each, strict=True) if count}
+                         for each in counts if shape.need <= sum(each) <= shape.replicas])  # fmt: skip
+        every = ({key: count for part in parts for key, count in part.items()} for parts in itertools.product(*ways))
+        return [each for each in every if checking.fault(problem, {gang.key: each}) is None]
+
+    for parts in itertools.product(*(of_gang(gang) for gang in gangs)):
+        placement: Placement = {gang.key: part for gang, part in zip(gangs, parts, strict=True)}
+        if checking.fault(problem, placement) is None:
+            return True
+    return False
+
+
+@given(problems())
+@settings(max_examples=150, deadline=None)
+def test_the_solver_agrees_with_a_search_through_everything(problem: Problem) -> None:
+    gangs = problem.gangs[:2]
+
+    answer = packing.decide(problem, gangs)
+
+    assert answer.outcome is (Outcome.FOUND if everything(problem, gangs) else Outcome.IMPOSSIBLE)
+    if answer.outcome is Outcome.FOUND:
+        assert checking.fault(problem, answer.placement) is None
+
+
+@given(problems())
+@settings(max_examples=300, deadline=None)
+def test_what_is_found_quickly_passes_the_checker(problem: Problem) -> None:
+    room = Room(problem, {})
+    for gang in problem.gangs:
+        room.put(gang)
+
+    assert checking.fault(problem, room.placement) is None
+
+
+BASE = Problem(
+    {"a": {"gpu": 2}, "b": {"gpu": 2}, "c": {"gpu": 2}},
+    (Domain("r1", 1, frozenset("ab")), Domain("r2", 1, frozenset("c"))),
+    (Gang(Key("Job", "n", "j"), 3, (Shape("w", 4, 2, {"gpu": 1}, frozenset("abc")),), 1),),
+    (Limit("rule", "queue q", "gpu", 3, {Key("Job", "n", "j"): (1,)}),),
+)
+
+
+@pytest.mark.parametrize(
+    ("counts", "fault"),
+    [
+        ({(0, "a"): 2, (0, "b"): 1}, None),
+        ({(0, "a"): 2}, "n/j: 2 pods are placed, 3 are needed"),
+        ({(0, "a"): 3}, "a: 3 gpu are taken, 2 are there"),
+        ({(0, "a"): 1, (0, "c"): 2}, "n/j: no domain up to tier 1 holds its nodes"),
+        ({(0, "a"): 2, (0, "b"): 2}, "queue q: 4 gpu are taken, 3 are allowed"),
+        ({(0, "a"): 5}, "n/j: 5 pods of w are placed, between 2 and 4 are due"),
+        ({(0, "z"): 3}, "n/j: z takes no pod of w"),
+    ],
+)  # fmt: skip
+def test_the_checker_refuses_what_is_no_placement(counts: dict[tuple[int, str], int], fault: str | None) -> None:
+    assert checking.fault(BASE, {BASE.gangs[0].key: counts}) == fault
+
+
+# documents
+
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata: {{name: {name}, labels: {{rack: {rack}}}}}
+status: {{allocatable: {{cpu: "{cpu}", memory: 64Gi, nvidia.com/gpu: "{gpu}", pods: "110"}}}}
+"""
+JOB = """\
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {{name: {name}, namespace: here}}
+spec:
+  minAvailable: {minimum}
+  schedulerName: volcano
+  priorityClassName: {priority}
+  {topology}
+  tasks:
+    - name: w
+      replicas: {replicas}
+      template:
+        spec:
+          containers:
+            - {{name: a, image: a, resources: {{limits: {{cpu: "1", memory: 1Gi, nvidia.com/gpu: "{gpu}"}}}}}}
+"""
+CLASSES = "".join(
+    f"---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {name}}}\nvalue: {value}\n"
+    for name, value in (("low", 1), ("high", 9))
+)
+ENVIRONMENT = """\
+apiVersion: basalt.dev/v1alpha1
+kind: Environment
+metadata: {name: case}
+spec:
+  kubernetes: {version: "1.34"}
+  volcano: {version: 1.14.1}
+  topology: {tiers: [{name: rack, label: rack}]}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: here}
+"""
+HARD = "networkTopology: {mode: hard, highestTierAllowed: 1}"
+
+
+def node(name: str, rack: str = "r1", cpu: int = 16, gpu: int = 8) -> str:
+    return NODE.format(name=name, rack=rack, cpu=cpu, gpu=gpu)
+
+
+def job(name: str, minimum: int, gpu: int, *, priority: str = "low", topology: str = "", replicas: int = 0) -> str:
+    return JOB.format(
+        name=name, minimum=minimum, gpu=gpu, priority=priority, topology=topology, replicas=replicas or minimum
+    )
+
+
+def judged(folder: Path, *documents: str) -> dict[str, Verdict]:
+    (folder / "all.yaml").write_text("---\n".join([ENVIRONMENT, *documents]) + CLASSES)
+    found = verdicts(reading.read(compile_folder(folder).index))
+    return {each.job.key.name: each for each in found}
+
+
+RACK = [node("a"), node("b")]
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        ([*RACK, job("j", 2, 8)], {"j": "fits"}),
+        ([*RACK, job("j", 3, 8)], {"j": "never"}),
+        ([*RACK, job("j", 2, 9)], {"j": "never"}),
+        ([*RACK, node("c", "r2"), job("j", 3, 8)], {"j": "fits"}),
+        ([*RACK, node("c", "r2"), job("j", 3, 8, topology=HARD)], {"j": "never"}),
+        ([*RACK, job("one", 2, 8), job("two", 1, 1)], {"one": "fits", "two": "contended"}),
+        ([*RACK, job("one", 2, 8), job("two", 1, 1, priority="high")], {"one": "contended", "two": "fits"}),
+        # The first has to move to make room: its rack is the only one for the second.
+        ([*RACK, node("c", "r2"), job("any", 1, 8, priority="high"), job("rack", 2, 8, topology=HARD)],
+         {"any": "fits", "rack": "fits"}),
+    ],
+)  # fmt: skip
+def test_verdicts_on_small_clusters(tmp_path: Path, documents: list[str], expected: dict[str, str]) -> None:
+    assert {name: each.state.value for name, each in judged(tmp_path, *documents).items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("documents", "rule", "message", "change"),
+    [
+        ([*RACK, node("c", "r2"), job("j", 3, 8, topology=HARD)], "gang-fits-a-domain",
+         ("3 pods must start together and r1, the largest domain up to tier 1, holds 2: "
+         "they need 24 nvidia.com/gpu, it has 16"), "allow any tier: take the hard topology out"),
+        ([*RACK, job("j", 2, 9)], "pod-fits-a-node",
+         "a pod of w needs 9 nvidia.com/gpu, and the nearest node, a, has 8 for it", None),
+        ([*RACK, job("j", 3, 8)], "gang-fits-its-queue",
+         "its 3 pods need 24 nvidia.com/gpu, and queue default allows 16", "lower minAvailable to 2"),
+    ],
+)  # fmt: skip
+def test_never_comes_with_its_reason_and_a_change_that_helps(
+    tmp_path: Path, documents: list[str], rule: str, message: str, change: str | None
+) -> None:
+    verdict = judged(tmp_path, *documents)["j"]
+
+    assert verdict.reason is not None
+    assert (verdict.reason.rule, verdict.reason.message, verdict.change) == (rule, message, change)
+
+
+def test_what_is_not_modelled_is_unknown_and_named(tmp_path: Path) -> None:
+    constraint = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: rack}]"
+    spread = job("j", 1, 1).replace("containers:", f"{constraint}\n          containers:", 1)
+
+    verdict = judged(tmp_path, *RACK, spread)["j"]
+
+    assert verdict.state is State.UNKNOWN
+    assert verdict.reason is not None
+    assert "topologySpreadConstraints" in verdict.reason.message
+
+
+@given(st.permutations(range(6)), st.integers(1, 4), st.integers(1, 8))
+@settings(max_examples=25, deadline=None)
+def test_the_order_of_documents_does_not_matter(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], minimum: int, gpu: int
+) -> None:
+    documents = [
+        node("a"), node("b", gpu=4), node("c", "r2"), job("one", minimum, gpu, topology=HARD), job("two", 2, 4),
+        job("three", 1, 8, priority="high"),
+    ]  # fmt: skip
+
+    def states(documents: list[str]) -> dict[str, str]:
+        return {name: each.state.value for name, each in judged(tmp_path_factory.mktemp("case"), *documents).items()}
+
+    assert states([documents[each] for each in order]) == states(documents)
+
+
+@given(st.integers(1, 5), st.integers(1, 8), st.booleans(), st.integers(0, 8))
+@settings(max_examples=40, deadline=None)
+def test_another_node_never_takes_a_job_its_place(
+    tmp_path_factory: pytest.TempPathFactory, minimum: int, gpu: int, is_hard: bool, more: int
+) -> None:
+    wanted = job("j", minimum, gpu, topology=HARD if is_hard else "")
+
+    before = judged(tmp_path_factory.mktemp("case"), *RACK, wanted)["j"].state
+    after = judged(tmp_path_factory.mktemp("case"), *RACK, node("c", gpu=more), wanted)["j"].state
+
+    assert not (before is State.FITS and after is State.NEVER)
+
+
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "basalt", "fit", *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_seed_as_json_is_what_the_contract_says() -> None:
+    done = run("seed", "--format", "json")
+
+    found = json.loads(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert found.keys() == {"environment", "jobs", "summary"}
+    assert found["summary"] == {"fits": 2, "contended": 1, "never": 0, "unknown": 0}
+    hard = found["jobs"][0]
+    assert list(hard) == [
+        "kind", "namespace", "name", "queue", "pods", "minAvailable", "highestTier", "verdict", "tight", "domain",
+        "placement", "reason", "change",
+    ]  # fmt: skip
+    assert (hard["name"], hard["verdict"], hard["highestTier"], sum(hard["placement"].values())) == (
+        "allreduce", "fits", "leaf", 6,
+    )  # fmt: skip
+    waiting: dict[str, Any] = found["jobs"][2]
+    assert (waiting["name"], waiting["verdict"], waiting["reason"]["resource"]) == (
+        "resnet", "contended", "nvidia.com/gpu",
+    )  # fmt: skip
+    assert "vision-train/allreduce" in waiting["reason"]["message"]
+
+
+def test_a_job_that_never_runs_is_exit_code_1_and_one_job_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text("---\n".join([ENVIRONMENT, *RACK, job("j", 1, 1), job("k", 3, 8)]) + CLASSES)
+
+    assert run(".", cwd=tmp_path).returncode == 1
+    one = run(".", "--job", "here/j", "--quiet", cwd=tmp_path)
+    assert one.stdout == "Job here/j fits: 1 pod in r1: a 1\n"
+    wrong = run(".", "--job", "here/jj", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr) == (2, "basalt: no job here/jj; did you mean here/j?\n")
+
+
+def test_without_an_inventory_every_verdict_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(job("j", 1, 1).replace("  priorityClassName: low\n", ""))
+
+    done = run("job.yaml", "--format", "json", cwd=tmp_path)
+
+    found = json.loads(done.stdout)["jobs"]
+    assert [each["verdict"] for each in found] == ["unknown"]
+    assert found[0]["reason"]["message"] == "Basalt cannot tell: there is no node inventory"
