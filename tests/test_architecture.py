@@ -47,6 +47,7 @@ ROWS = (
 
 # The rim: the only places that read or write files, or look at their surroundings.
 RIM = {
+    "basalt.fit.pod_by_pod",  # its draws, from fixed seeds
     "basalt.loading.files",
     "basalt.gathering.folders",
     "basalt.rendering.switch",

@@ -74,5 +74,5 @@ def test_severities_are_those_of_the_contract() -> None:
         "scheduler-action-is-present", "scheduler-tiers-are-ordered", "gang-allows-preemption",
         "multi-gpu-has-shared-memory", "launcher-matches-gpus", "threads-match-cpus", "image-is-pinned",
         "static-cpu-is-integer", "checkpoint-survives", "job-fits-its-quota", "driver-upgrade-spares-gangs",
-        "token-lifetime-is-short", "gang-fits-beside-others",
+        "token-lifetime-is-short", "gang-fits-beside-others", "gang-packs-loosely",
     }  # fmt: skip

@@ -2,7 +2,7 @@
 of Kubernetes from here on: reading makes it, packing searches it, checking knows nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -68,12 +68,13 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """All of it. free is what each node that takes pods has left for jobs."""
+    """All of it. free is what each node that takes pods has left for jobs, offers what it has in all."""
 
     free: Mapping[str, Resources]
     domains: tuple[Domain, ...]
     gangs: tuple[Gang, ...]
     limits: tuple[Limit, ...] = ()
+    offers: Mapping[str, Resources] = field(default_factory=dict)
 
     def allowed(self, tier: int | None) -> tuple[Domain, ...]:
         """The domains up to the tier, those within another left out; all nodes where no tier is named."""

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from basalt.fit import queues
+from basalt.fit import pod_by_pod, queues
+from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import PODS, Domain, Gang, Key, Limit, Problem, Shape
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
@@ -56,10 +57,12 @@ class Job:
 
 
 class Read(NamedTuple):
-    """The jobs in the order of their verdicts, and the problem that their gangs make."""
+    """The jobs in the order of their verdicts, the problem that their gangs make, and the weights of the scheduler
+    where it is declared."""
 
     jobs: tuple[Job, ...]
     problem: Problem
+    scoring: Scoring | None
 
 
 def read(index: Index) -> Read:
@@ -68,13 +71,15 @@ def read(index: Index) -> Read:
     jobs = tuple(sorted(reader.jobs(), key=lambda each: each.order))
     if not index.knows(Fact.NODES):
         jobs = tuple(replace(job, gap="there is no node inventory") for job in jobs)
+    takers = frozenset(reader.free)
     domains = tuple(
-        Domain(each.name, each.tier, index.hyper_nodes.nodes_below[each.name] & reader.free.keys())
+        Domain(each.name, each.tier, index.hyper_nodes.nodes_below[each.name] & takers)
         for each in index.hyper_nodes
         if each.tier is not None
     )
-    problem = Problem(reader.free, domains, tuple(job.gang for job in jobs), tuple(reader.limits(jobs)))
-    return Read(jobs, problem)
+    limits = tuple(reader.limits(jobs))
+    problem = Problem(reader.free, domains, tuple(job.gang for job in jobs), limits, reader.offers)
+    return Read(jobs, problem, pod_by_pod.scoring(index.scheduler) if index.scheduler else None)
 
 
 class _Reader:
@@ -90,7 +95,9 @@ class _Reader:
         self._plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
         self._is_hierarchical = configuration is None or configuration.plugin_has("capacity", "enableHierarchy")
         self._total = add(*(parse_map(node.allocatable) for node in index.nodes))
-        self.free = {node.name: self._free(node) for node in index.nodes if node.takes_pods}
+        takers = [node for node in index.nodes if node.takes_pods]
+        self.offers = {node.name: parse_map(node.allocatable) for node in takers}
+        self.free = {node.name: self._free(node) for node in takers}
 
     # nodes
 

@@ -3,13 +3,14 @@
 import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from basalt import names
-from basalt.fit import checking, packing, reading
+from basalt.fit import checking, packing, pod_by_pod, reading
 from basalt.fit.packing import Answer, Outcome, Room, cheapest
+from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import Counts, Domain, Gang, Limit, Placement, Problem
 from basalt.fit.reading import Job, Read
 from basalt.index import Index
@@ -44,6 +45,7 @@ class Verdict:
     domain: str | None = None
     reason: Reason | None = None
     change: str | None = None
+    tight: bool = False  # the scheduler, which places pod after pod, does not find the placement by itself
 
     def as_json(self) -> dict[str, Any]:
         job = self.job
@@ -56,7 +58,7 @@ class Verdict:
             "minAvailable": job.gang.minimum,
             "highestTier": job.tier,
             "verdict": self.state.value,
-            "tight": False,
+            "tight": self.tight,
             "domain": self.domain,
             "placement": dict(self.placement),
             "reason": self.reason._asdict() if self.reason else None,
@@ -72,7 +74,7 @@ def of(index: Index) -> tuple[Verdict, ...]:
 
 def verdicts(read: Read) -> list[Verdict]:
     """A verdict on every job, in their order. Raises where the proof of one does not hold: that is a bug."""
-    judge = _Judge(read.problem)
+    judge = _Judge(read.problem, read.scoring)
     found = [judge.judged(job) for job in read.jobs]
     if (fault := checking.fault(read.problem, judge.placement)) is not None:
         raise AssertionError(f"the placement of the jobs that fit is none: {fault}")
@@ -82,8 +84,9 @@ def verdicts(read: Read) -> list[Verdict]:
 class _Judge:
     """Takes the jobs one after the other; those that fit keep a place, though not always the same."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, scoring: Scoring | None) -> None:
         self._problem = problem
+        self._scoring = scoring
         self._room = Room(problem, {})
         self._fitting: list[Job] = []
 
@@ -116,10 +119,13 @@ class _Judge:
         return Verdict(job, State.CONTENDED, *self._shown(counts), reason=self._rivals(job, together))
 
     def settled(self, verdict: Verdict) -> Verdict:
-        """The verdict with the place that the job has in the end."""
-        if verdict.state is not State.FITS:
+        """The verdict with the place that the job has in the end, and whether the scheduler would find one."""
+        if verdict.state not in (State.FITS, State.CONTENDED):
             return verdict
-        return Verdict(verdict.job, State.FITS, *self._shown(self.placement[verdict.job.key]))
+        tight = self._scoring is not None and not pod_by_pod.finds(self._problem, verdict.job.gang, self._scoring)
+        if verdict.state is State.CONTENDED:
+            return replace(verdict, tight=tight)
+        return Verdict(verdict.job, State.FITS, *self._shown(self.placement[verdict.job.key]), tight=tight)
 
     def _alone(self, gang: Gang) -> Answer:
         room = Room(self._problem, {})

@@ -44,4 +44,5 @@ def _what(verdict: Verdict, of: str) -> str:
     nodes = [f"{node} {count}" for node, count in verdict.placement.items()]
     shown = ", ".join(nodes[:_NODES]) + (f" and {len(nodes) - _NODES} more nodes" if len(nodes) > _NODES else "")
     alone = "alone, it would run with " if verdict.state is State.CONTENDED else ""
-    return f"{alone}{of}{where}: {shown}"
+    tight = "; tight: the scheduler may not find it" if verdict.tight else ""
+    return f"{alone}{of}{where}: {shown}{tight}"

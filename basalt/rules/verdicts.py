@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from basalt import names
 from basalt.findings import Problem, Severity
 from basalt.fit import verdicts
 from basalt.fit.reading import Job
@@ -27,6 +28,16 @@ def gang_fits_beside_others(index: Index) -> Iterator[Problem]:
             yield Problem(verdict.job.object, _size(verdict.job), verdict.reason.message, hint)
 
 
+def gang_packs_loosely(index: Index) -> Iterator[Problem]:
+    for verdict in verdicts.of(index):
+        if verdict.tight:
+            placed = names.listed(f"{node} {count}" for node, count in verdict.placement.items())
+            pods = names.counted(verdict.job.gang.minimum, "pod")
+            message = f"its {pods} fit ({placed}), but Volcano, which takes one pod after the other, may not find how"
+            hint = "let their requests divide a node, make them alike, or leave more room"
+            yield Problem(verdict.job.object, _size(verdict.job), message, hint)
+
+
 def _size(job: Job) -> Pointer:
     """Where the size of the gang is written."""
     for field in ("minAvailable", "minMember", "tasks"):
@@ -38,4 +49,5 @@ def _size(job: Job) -> Pointer:
 RULES: tuple[Rule, ...] = (
     Rule(_OWN, Severity.ERROR, gang_fits_a_domain, needs=(Fact.NODES,)),
     Rule("gang-fits-beside-others", Severity.WARNING, gang_fits_beside_others, needs=(Fact.NODES,)),
+    Rule("gang-packs-loosely", Severity.WARNING, gang_packs_loosely, needs=(Fact.NODES, Fact.SCHEDULER)),
 )
