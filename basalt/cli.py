@@ -48,6 +48,10 @@ def _parser() -> argparse.ArgumentParser:
     compile_command.add_argument("-o", "--output", metavar="DIR", help="default build/<env>; - for one YAML stream")
     add("topology", "the tree of domains, and per tier the largest gang each resource allows")
     fit = add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING)
+    fit.add_argument("--lose", metavar="NAME", action="append", help="a node or HyperNode that has failed; repeatable")
+    fit.add_argument(
+        "--lose-any", metavar="TIER", help="what becomes of the jobs when any one domain of the tier fails"
+    )
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")

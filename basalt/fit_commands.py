@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from basalt import names
 from basalt.commands import compiled, exit_code, paint, print_findings, write
 from basalt.findings import Severity
-from basalt.fit import verdicts
+from basalt.fit import losing, verdicts
 from basalt.fit.verdicts import State, Verdict, summary
+from basalt.index import Index
 from basalt.loading.files import Misuse
 from basalt.reporting import fit_text, json_format
 
@@ -20,7 +21,14 @@ def fit(options: Options) -> int:
     if index.broken is not None:
         print_findings(compilation, options, to_stderr=options.format == "text")
         return 1
-    found = _of_one(verdicts.of(index), options.job)
+    try:
+        if options.lose_any:
+            return _fit_without_any(compilation.name, index, options)
+        lost = losing.nodes_of(index, options.lose or ())
+        found = _of_one(losing.without(index, lost) if lost else verdicts.of(index), options.job)
+    except losing.Unknown as unknown:
+        hint = names.did_you_mean(unknown.name, unknown.known)
+        raise Misuse(f"nothing is named {unknown.name}; {hint}") from None
     if options.format == "json":
         jobs = {"jobs": [each.as_json() for each in found], "summary": summary(found)}
         write(json_format.text({"environment": compilation.name, **jobs}))
@@ -29,6 +37,16 @@ def fit(options: Options) -> int:
     if any(each.severity is Severity.ERROR and not each.waived for each in compilation.findings):
         print_findings(compilation, options, to_stderr=True)
     return max(exit_code(compilation, options), int(any(each.state is State.NEVER for each in found)))
+
+
+def _fit_without_any(name: str, index: Index, options: Options) -> int:
+    found = list(losing.falls(index, options.lose_any))
+    if options.format == "json":
+        falls = [{"lost": each.domain, "before": each.before.state.value, **each.after.as_json()} for each in found]
+        write(json_format.text({"environment": name, "lose": options.lose_any, "jobs": falls}))
+    else:
+        write(fit_text.falls(found, options.lose_any, paint(options)))
+    return int(any(each.after.state is State.NEVER for each in found))
 
 
 def _of_one(found: Sequence[Verdict], name: str | None) -> Sequence[Verdict]:

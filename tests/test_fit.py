@@ -306,3 +306,31 @@ def test_without_an_inventory_every_verdict_is_unknown(tmp_path: Path) -> None:
     found = json.loads(done.stdout)["jobs"]
     assert [each["verdict"] for each in found] == ["unknown"]
     assert found[0]["reason"]["message"] == "Basalt cannot tell: there is no node inventory"
+
+
+def test_what_is_lost_is_gone(tmp_path: Path) -> None:
+    racks = [*RACK, node("c", "r2"), node("d", "r2")]
+    (tmp_path / "all.yaml").write_text(
+        "---\n".join([ENVIRONMENT, *racks, job("one", 2, 8, topology=HARD), job("two", 3, 4)]) + CLASSES
+    )
+
+    def states(*arguments: str) -> dict[str, str]:
+        done = run(".", "--format", "json", *arguments, cwd=tmp_path)
+        return {each["name"]: each["verdict"] for each in json.loads(done.stdout)["jobs"]}
+
+    assert states() == {"one": "fits", "two": "fits"}
+    assert states("--lose", "r1") == {"one": "fits", "two": "contended"}
+    assert states("--lose", "a", "--lose", "c") == {"one": "never", "two": "fits"}
+    any_rack = run(".", "--lose-any", "rack", cwd=tmp_path)
+    assert any_rack.stdout.splitlines() == [
+        (
+            "without r1: here/two fits -> contended: waits for here/one: together they need 28 nvidia.com/gpu of queue "
+            "default, which has 16"
+        ),
+        (
+            "without r2: here/two fits -> contended: waits for here/one: together they need 28 nvidia.com/gpu of queue "
+            "default, which has 16"
+        ),
+        "2 verdicts worse without any one domain of tier rack",
+    ]
+    assert run(".", "--lose", "r3", cwd=tmp_path).stderr == "basalt: nothing is named r3; known: a, b, c, d, r1, r2\n"

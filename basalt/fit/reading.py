@@ -2,6 +2,7 @@
 left, and the limits that gangs share."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -65,9 +66,10 @@ class Read(NamedTuple):
     scoring: Scoring | None
 
 
-def read(index: Index) -> Read:
-    """What is declared, as a problem. Without an inventory of nodes every job has a gap."""
-    reader = _Reader(index)
+def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
+    """What is declared, as a problem, on a cluster without the nodes that are lost. Without an inventory of nodes every
+    job has a gap."""
+    reader = _Reader(index, lost)
     jobs = tuple(sorted(reader.jobs(), key=lambda each: each.order))
     if not index.knows(Fact.NODES):
         jobs = tuple(replace(job, gap="there is no node inventory") for job in jobs)
@@ -83,7 +85,7 @@ def read(index: Index) -> Read:
 
 
 class _Reader:
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, lost: AbstractSet[str]) -> None:
         self._index = index
         self._fleet: Fleet = index.fleet
         self._names: dict[int, frozenset[str]] = {}
@@ -94,8 +96,9 @@ class _Reader:
         # Where nothing says how the scheduler is configured, it is taken to enforce what is declared.
         self._plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
         self._is_hierarchical = configuration is None or configuration.plugin_has("capacity", "enableHierarchy")
-        self._total = add(*(parse_map(node.allocatable) for node in index.nodes))
-        takers = [node for node in index.nodes if node.takes_pods]
+        left = [node for node in index.nodes if node.name not in lost]
+        self._total = add(*(parse_map(node.allocatable) for node in left))
+        takers = [node for node in left if node.takes_pods]
         self.offers = {node.name: parse_map(node.allocatable) for node in takers}
         self.free = {node.name: self._free(node) for node in takers}
 
@@ -194,7 +197,7 @@ class _Reader:
         requests = {name: amount for name, amount in wanted.items() if amount > 0} | _host_ports(pod)
         candidates = self._fleet.candidates(pod)  # kept there: its identity tells it
         if id(candidates) not in self._names:
-            self._names[id(candidates)] = frozenset(node.name for node in candidates)
+            self._names[id(candidates)] = frozenset(node.name for node in candidates if node.name in self.free)
         nodes = self._names[id(candidates)]
         for port in _host_ports(pod):
             for node in self.free.values():

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from basalt.fit.losing import Fall
 from basalt.fit.verdicts import State, Verdict, summary
 from basalt.names import counted
 from basalt.reporting.text import Paint, printable
@@ -16,6 +17,19 @@ def report(verdicts: Sequence[Verdict], paint: Paint, *, quiet: bool) -> str:
         counts = summary(verdicts)
         found = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
         lines.append(f"{counted(len(verdicts), 'job')}: {found}" if verdicts else "no jobs")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def falls(found: Sequence[Fall], tier: str, paint: Paint) -> str:
+    """The jobs that do not stand the loss of some domain, each with its reason."""
+    lines = []
+    for each in found:
+        what = f"{each.before.state} -> {each.after.state}"
+        reason = each.after.reason.message if each.after.reason else ""
+        lines.append(
+            f"without {paint.bold(printable(each.domain))}: {printable(f'{each.after.job.key} {what}: {reason}')}"
+        )
+    lines.append(f"{counted(len(found), 'verdict')} worse without any one domain of tier {printable(tier)}")
     return "".join(f"{line}\n" for line in lines)
 
 
