@@ -13,7 +13,7 @@ from basalt.gathering.places import Spot
 from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.pointers import get
-from basalt.rules import RULES
+from basalt.rules import FAMILIES, RULES
 from basalt.rules.rule import Rule
 from basalt.views import sensitive
 from basalt.waivers import Waivers
@@ -22,6 +22,8 @@ from basalt.waivers import Waivers
 _SILENCING_NOTHING = ("scalar-is-unambiguous", "secret-is-not-literal", waivers.RULE)
 _OF_A_SECRET = re.compile(rb"""kind["']?\s*:\s*["']?Secret\b""")
 Judged = tuple[Rule, Problem]
+# What verdicts stand on.
+_GROUND = frozenset(rule for family in ("Input", "Topology", "Queues") for rule in FAMILIES[family])
 
 
 class Verdict(NamedTuple):
@@ -33,7 +35,7 @@ class Verdict(NamedTuple):
 
 def judge(index: Index) -> Verdict:
     skipped = tuple(sorted(_skipped(index)))
-    judged = list(_once(_specific(list(_problems(index)))))
+    judged = list(_once(_specific(list(_without_consequences(list(_problems(index)))))))
     found_waivers = _waivers(index)
     findings = [_finding(rule, problem, found_waivers.cover(problem.place, rule.name)) for rule, problem in judged]
     unjudged = {each.rule for each in skipped}
@@ -57,6 +59,16 @@ def _problems(index: Index) -> Iterator[Judged]:
                 yield rule, problem
     for rule, problem in guardrails.violations(index):
         yield rule, problem
+
+
+def _without_consequences(problems: Sequence[Judged]) -> Iterator[Judged]:
+    """Without what only follows from errors that are told of anyway."""
+    errors = [(rule, problem) for rule, problem in problems if rule.severity is Severity.ERROR and not rule.follows]
+    is_shaky = any(rule in _GROUND for rule, _ in errors)
+    wrong = {problem.place.ref for _, problem in errors}
+    for rule, problem in problems:
+        if not (rule.follows and (is_shaky or problem.place.ref in wrong)):
+            yield rule, problem
 
 
 def _specific(problems: Sequence[Judged]) -> Iterator[Judged]:

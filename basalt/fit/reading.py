@@ -58,12 +58,13 @@ class Job:
 
 
 class Read(NamedTuple):
-    """The jobs in the order of their verdicts, the problem that their gangs make, and the weights of the scheduler
-    where it is declared."""
+    """The jobs in the order of their verdicts, the problem that their gangs make, the weights of the scheduler where it
+    is declared, and what the tiers are called."""
 
     jobs: tuple[Job, ...]
     problem: Problem
     scoring: Scoring | None
+    tier_names: Mapping[int, str | None]
 
 
 def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
@@ -81,7 +82,8 @@ def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
     )
     limits = tuple(reader.limits(jobs))
     problem = Problem(reader.free, domains, tuple(job.gang for job in jobs), limits, reader.offers)
-    return Read(jobs, problem, pod_by_pod.scoring(index.scheduler) if index.scheduler else None)
+    scoring = pod_by_pod.scoring(index.scheduler) if index.scheduler else None
+    return Read(jobs, problem, scoring, index.job_tiers.numbers if index.job_tiers else {})
 
 
 class _Reader:

@@ -74,7 +74,7 @@ def of(index: Index) -> tuple[Verdict, ...]:
 
 def verdicts(read: Read) -> list[Verdict]:
     """A verdict on every job, in their order. Raises where the proof of one does not hold: that is a bug."""
-    judge = _Judge(read.problem, read.scoring)
+    judge = _Judge(read.problem, read.scoring, read.tier_names)
     found = [judge.judged(job) for job in read.jobs]
     if (fault := checking.fault(read.problem, judge.placement)) is not None:
         raise AssertionError(f"the placement of the jobs that fit is none: {fault}")
@@ -84,8 +84,9 @@ def verdicts(read: Read) -> list[Verdict]:
 class _Judge:
     """Takes the jobs one after the other; those that fit keep a place, though not always the same."""
 
-    def __init__(self, problem: Problem, scoring: Scoring | None) -> None:
+    def __init__(self, problem: Problem, scoring: Scoring | None, tier_names: Mapping[int, str | None]) -> None:
         self._problem = problem
+        self._tier_names = tier_names
         self._scoring = scoring
         self._room = Room(problem, {})
         self._fitting: list[Job] = []
@@ -100,7 +101,7 @@ class _Judge:
         if self._room.put(job.gang):
             self._fitting.append(job)
             return Verdict(job, State.FITS)
-        alone = self._alone(job.gang)
+        alone = self.alone(job.gang)
         if alone.outcome is Outcome.IMPOSSIBLE:
             reason = why_never(self._problem, job.gang, alone.why)
             return Verdict(job, State.NEVER, reason=reason, change=self._change(job))
@@ -127,10 +128,12 @@ class _Judge:
             return replace(verdict, tight=tight)
         return Verdict(verdict.job, State.FITS, *self._shown(self.placement[verdict.job.key]), tight=tight)
 
-    def _alone(self, gang: Gang) -> Answer:
+    def alone(self, gang: Gang) -> Answer:
         room = Room(self._problem, {})
         if room.put(gang):
             return Answer(Outcome.FOUND, room.placement)
+        if len(gang.shapes) == 1 and gang.shapes[0].tier is None:  # pods that are alike leave nothing to search
+            return Answer(Outcome.IMPOSSIBLE, {}, "its pods are alike, and no domain holds as many")
         return packing.decide(self._problem, [gang])
 
     def _shown(self, counts: Counts) -> tuple[dict[str, int], str | None]:
@@ -166,17 +169,37 @@ class _Judge:
         """The smallest change after which the job could run, tried by running the search with it."""
         gang = job.gang
         for tier, domain in self._higher_tiers(gang):
-            if self._alone(gang._replace(tier=tier)).outcome is Outcome.FOUND:
+            if self.alone(gang._replace(tier=tier)).outcome is Outcome.FOUND:
                 return f"allow {domain}"
+        ways = []
         if (fewer := self._largest(gang)) is not None:
-            return f"lower minAvailable to {fewer}"
-        return None
+            ways.append(f"lower minAvailable to {fewer}")
+        if raised := self._raised(gang):
+            ways.append(f"raise {raised}")
+        return ", or ".join(ways) or None
+
+    def _raised(self, gang: Gang) -> str:
+        """The limits that would have to be higher, where that is all there is to it."""
+        needs = {number: cheapest(gang, limit.costs[gang.key]) + limit.beside.get(gang.key, 0)
+                 for number, limit in enumerate(self._problem.limits) if gang.key in limit.costs}  # fmt: skip
+        over = {number: need for number, need in needs.items() if need > self._problem.limits[number].amount}
+        if not over or any(self._problem.limits[number].rule == "gang-fits-a-domain" for number in over):
+            return ""
+        limits = [limit._replace(amount=over.get(number, limit.amount))
+                  for number, limit in enumerate(self._problem.limits)]  # fmt: skip
+        wider = replace(self._problem, limits=tuple(limits))
+        if _Judge(wider, None, self._tier_names).alone(gang).outcome is not Outcome.FOUND:
+            return ""
+        amounts = ((self._problem.limits[number], need) for number, need in over.items())
+        return names.listed(
+            f"{limit.owner} to {show(need, limit.resource)} {limit.resource}" for limit, need in amounts
+        )
 
     def _higher_tiers(self, gang: Gang) -> Iterable[tuple[int | None, str]]:
         if gang.tier is None:
             return
         above = sorted({each.tier for each in self._problem.domains if each.tier > gang.tier})
-        yield from ((tier, f"tier {tier}") for tier in above)
+        yield from ((tier, f"tier {self._tier_names.get(tier) or tier}") for tier in above)
         yield None, "any tier: take the hard topology out"
 
     def _largest(self, gang: Gang) -> int | None:
@@ -185,7 +208,7 @@ class _Judge:
         lowest, highest = 0, gang.minimum
         while highest - lowest > 1:
             middle = (lowest + highest) // 2
-            if self._alone(loose._replace(minimum=middle)).outcome is Outcome.FOUND:
+            if self.alone(loose._replace(minimum=middle)).outcome is Outcome.FOUND:
                 lowest = middle
             else:
                 highest = middle

@@ -17,7 +17,8 @@ class Rule:
 
     needs are the facts without which it cannot be judged at all; partly_needs those without which it judges a part.
     A general rule stays silent about a value that a specific one speaks about. A private rule's findings never show
-    the source line, because a secret may stand in it.
+    the source line, because a secret may stand in it. One that follows from everything else stays silent where there is
+    an error in what it follows from: the documents, the topology, the queues, or the same object.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Rule:
     partly_needs: tuple[Fact, ...] = ()
     is_general: bool = False
     is_private: bool = False
+    follows: bool = False
 
     @property
     def page(self) -> str:

@@ -47,7 +47,7 @@ def _size(job: Job) -> Pointer:
 
 
 RULES: tuple[Rule, ...] = (
-    Rule(_OWN, Severity.ERROR, gang_fits_a_domain, needs=(Fact.NODES,)),
-    Rule("gang-fits-beside-others", Severity.WARNING, gang_fits_beside_others, needs=(Fact.NODES,)),
-    Rule("gang-packs-loosely", Severity.WARNING, gang_packs_loosely, needs=(Fact.NODES, Fact.SCHEDULER)),
+    Rule(_OWN, Severity.ERROR, gang_fits_a_domain, needs=(Fact.NODES,), follows=True),
+    Rule("gang-fits-beside-others", Severity.WARNING, gang_fits_beside_others, needs=(Fact.NODES,), follows=True),
+    Rule("gang-packs-loosely", Severity.WARNING, gang_packs_loosely, needs=(Fact.NODES, Fact.SCHEDULER), follows=True),
 )
