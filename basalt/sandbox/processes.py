@@ -37,7 +37,9 @@ class Started(NamedTuple):
         """None once it has ended, be it that nobody has taken its exit code yet: on some machines that takes long."""
         try:
             found = psutil.Process(self.pid)
-            is_same = self.folder in "\0".join(found.cmdline()) and found.status() != psutil.STATUS_ZOMBIE
+            words = found.cmdline()  # none yet in the moment in which the program takes its process over
+            is_same = not words or self.folder in "\0".join(words)
+            is_same = is_same and found.status() != psutil.STATUS_ZOMBIE
         except (psutil.Error, ValueError):
             return None
         return found if is_same else None

@@ -1,6 +1,9 @@
 """Sandboxes come up whole or not at all, and leave nothing behind."""
 
+import itertools
 import json
+import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -8,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from basalt.sandbox import processes
 from tests.sandbox.conftest import Home, Up, make_home
 
 slow = pytest.mark.slow
@@ -25,7 +29,8 @@ def processes_of(folder: Path) -> list[str]:
 def test_interrupted_start_leaves_no_process_and_no_file(home: Home, moment: str, number: signal.Signals) -> None:
     with home.start("sandbox", "up", "seed") as process:
         assert process.stderr is not None
-        assert any(line.startswith(moment) for line in process.stderr)
+        said = list(itertools.takewhile(lambda line: not line.startswith(moment), process.stderr))
+        assert process.poll() is None, said
         process.send_signal(number)
         out, err = process.communicate()
 
@@ -143,6 +148,21 @@ def test_a_process_that_was_given_the_id_of_an_old_one_is_left_alone(tmp_path: P
         assert home.run("sandbox", "down").returncode == 0
         assert stranger.poll() is None
         stranger.kill()
+
+
+def test_a_process_that_has_just_started_is_running(tmp_path: Path) -> None:
+    """The kernel has no command line for it in the moment in which its program begins."""
+    (tmp_path / "logs").mkdir()
+    tail = shutil.which("tail")
+    assert tail is not None
+
+    for _ in range(200):
+        process = processes.start("tail", [tail, "-f", str(tmp_path / "logs" / "tail.log")], tmp_path)
+        was_running = process.is_running
+        os.kill(process.pid, signal.SIGKILL)
+        os.waitpid(process.pid, 0)
+        assert was_running
+        assert not process.is_running
 
 
 def test_without_go_and_cache_one_line_says_what_is_needed(tmp_path: Path) -> None:
