@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from basalt.fit.problem import Domain, Gang, Key, Limit, Placement, Problem, Shape
 from basalt.quantities import Amount, Resources
 
-# Of CP-SAT's deterministic time, about a second each: the same answer on every machine.
-_SOLVER_TIME = 10.0
+# Of CP-SAT's deterministic time, a second or so each: the same answer on every machine.
+SOLVER_TIME = 2.0  # for all searches of a run together
+_MOST_TIME = 0.5  # for one of them
 _MOST_VARIABLES = 400_000  # beyond it the solver needs more memory than a laptop has
 
 _PLENTY = 2**31  # pods that request nothing
@@ -39,6 +40,7 @@ class Answer(NamedTuple):
     placement: Placement = MappingProxyType({})
     why: str = ""
     limit: Limit | None = None
+    spent: float = 0  # of the solver's time
 
 
 class Room:
@@ -154,8 +156,8 @@ def _cost(limit: Limit, key: Key, mix: Sequence[int]) -> Amount:
     return limit.beside.get(key, 0) + sum(cost * count for cost, count in zip(limit.costs[key], mix, strict=True))
 
 
-def decide(problem: Problem, gangs: Sequence[Gang]) -> Answer:
-    """Whether all of the gangs can be placed at once, by the solver."""
+def decide(problem: Problem, gangs: Sequence[Gang], time: float = SOLVER_TIME) -> Answer:
+    """Whether all of the gangs can be placed at once, by the solver, which has so much of its time left."""
     if (limit := _exceeded(problem.limits, gangs)) is not None:
         return Answer(Outcome.IMPOSSIBLE, {}, f"{limit.owner} has too little {limit.resource}", limit)
     if (resource := _scarce(problem, gangs)) is not None:
@@ -163,7 +165,9 @@ def decide(problem: Problem, gangs: Sequence[Gang]) -> Answer:
     size = sum(len(shape.nodes) for gang in gangs for shape in gang.shapes)
     if size > _MOST_VARIABLES:
         return Answer(Outcome.UNDECIDED, {}, f"{size} ways to place single pods are too many to search")
-    return _Model(problem, gangs).solved()
+    if time <= 0:
+        return Answer(Outcome.UNDECIDED, {}, "the time for hard packings was used up by the jobs before it")
+    return _Model(problem, gangs).solved(min(time, _MOST_TIME))
 
 
 def _exceeded(limits: Iterable[Limit], gangs: Sequence[Gang]) -> Limit | None:
@@ -274,20 +278,20 @@ class _Model:
         unit = gcd(*(cost for _, cost in whole)) or 1
         self._model.add(sum(count * (cost // unit) for count, cost in whole) <= int(amount * scale // unit))
 
-    def solved(self) -> Answer:
+    def solved(self, time: float) -> Answer:
         module = self._solver_module
         solver = module.CpSolver()
         solver.parameters.num_workers = 1
-        solver.parameters.max_deterministic_time = _SOLVER_TIME
+        solver.parameters.max_deterministic_time = time
         status = solver.solve(self._model)
+        spent = float(solver.response_proto.deterministic_time)
         if status in (module.OPTIMAL, module.FEASIBLE):
             found: dict[Key, Counts] = {}
             for (key, index, node), count in self._counts.items():
                 if value := solver.value(count):
                     found.setdefault(key, {})[index, node] = value
-            return Answer(Outcome.FOUND, found)
+            return Answer(Outcome.FOUND, found, spent=spent)
         if status == module.INFEASIBLE:
-            return Answer(Outcome.IMPOSSIBLE, {}, "the solver has proved it")
-        return Answer(
-            Outcome.UNDECIDED, {}, f"the solver found neither a placement nor a proof in {_SOLVER_TIME:g} steps"
-        )
+            return Answer(Outcome.IMPOSSIBLE, {}, "the solver has proved it", spent=spent)
+        why = f"the solver found neither a placement nor a proof in {time:g} units of its time"
+        return Answer(Outcome.UNDECIDED, {}, why, spent=spent)

@@ -88,6 +88,7 @@ class _Judge:
         self._problem = problem
         self._tier_names = tier_names
         self._scoring = scoring
+        self._time = packing.SOLVER_TIME
         self._room = Room(problem, {})
         self._fitting: list[Job] = []
 
@@ -107,7 +108,7 @@ class _Judge:
             return Verdict(job, State.NEVER, reason=reason, change=self._change(job))
         if alone.outcome is Outcome.UNDECIDED:
             return Verdict(job, State.UNKNOWN, reason=Reason("gang-fits-a-domain", alone.why))
-        together = packing.decide(self._problem, [*(each.gang for each in self._fitting), job.gang])
+        together = self._decided([*(each.gang for each in self._fitting), job.gang])
         if together.outcome is Outcome.FOUND:
             self._fitting.append(job)
             self._room = Room(self._problem, together.placement)
@@ -134,7 +135,12 @@ class _Judge:
             return Answer(Outcome.FOUND, room.placement)
         if len(gang.shapes) == 1 and gang.shapes[0].tier is None:  # pods that are alike leave nothing to search
             return Answer(Outcome.IMPOSSIBLE, {}, "its pods are alike, and no domain holds as many")
-        return packing.decide(self._problem, [gang])
+        return self._decided([gang])
+
+    def _decided(self, gangs: Sequence[Gang]) -> Answer:
+        answer = packing.decide(self._problem, gangs, self._time)
+        self._time -= answer.spent
+        return answer
 
     def _shown(self, counts: Counts) -> tuple[dict[str, int], str | None]:
         """The pods on each node, and the lowest HyperNode that holds them."""
