@@ -35,7 +35,7 @@ class Verdict(NamedTuple):
 
 def judge(index: Index) -> Verdict:
     skipped = tuple(sorted(_skipped(index)))
-    judged = list(_once(_specific(list(_without_consequences(list(_problems(index)))))))
+    judged = list(_once(_specific(list(_problems(index)))))
     found_waivers = _waivers(index)
     findings = [_finding(rule, problem, found_waivers.cover(problem.place, rule.name)) for rule, problem in judged]
     unjudged = {each.rule for each in skipped}
@@ -53,22 +53,19 @@ def _skipped(index: Index) -> Iterator[Skipped]:
 
 
 def _problems(index: Index) -> Iterator[Judged]:
-    for rule in RULES.values():
-        if all(index.knows(fact) for fact in rule.needs):
-            for problem in rule.check(index):
-                yield rule, problem
-    for rule, problem in guardrails.violations(index):
-        yield rule, problem
-
-
-def _without_consequences(problems: Sequence[Judged]) -> Iterator[Judged]:
-    """Without what only follows from errors that are told of anyway."""
-    errors = [(rule, problem) for rule, problem in problems if rule.severity is Severity.ERROR and not rule.follows]
-    is_shaky = any(rule in _GROUND for rule, _ in errors)
+    """What the rules and guardrails say, without what only follows from errors that are told of anyway: where these are
+    in what verdicts stand on, no verdict is even sought."""
+    judgeable = [rule for rule in RULES.values() if all(index.knows(fact) for fact in rule.needs)]
+    problems = [(rule, problem) for rule in judgeable if not rule.follows for problem in rule.check(index)]
+    problems.extend(guardrails.violations(index))
+    yield from problems
+    errors = [(rule, problem) for rule, problem in problems if rule.severity is Severity.ERROR]
+    if any(rule in _GROUND for rule, _ in errors):
+        return
     wrong = {problem.place.ref for _, problem in errors}
-    for rule, problem in problems:
-        if not (rule.follows and (is_shaky or problem.place.ref in wrong)):
-            yield rule, problem
+    for rule in judgeable:
+        if rule.follows:
+            yield from ((rule, problem) for problem in rule.check(index) if problem.place.ref not in wrong)
 
 
 def _specific(problems: Sequence[Judged]) -> Iterator[Judged]:

@@ -75,9 +75,8 @@ class Applier:
         waited = [each for each in wave if each.ref.kind in settling.WAITS_FOR]
         if any(each.ref.kind == "CustomResourceDefinition" for each in waited):
             self.cluster.forget_kinds()
-        if closed := [each for each in waited if settling.is_hopeless(each.ref, self.cluster.get(each.ref) or {})]:
-            raise Failed(f"{closed[0].ref} is Closed: open it, or take it out")
-        unsettled = [each for each in waited if not settling.is_settled(each.ref, self.cluster.get(each.ref) or {})]
-        if not unsettled:
-            return ""
-        return f"{names.listed(str(each.ref) for each in unsettled)} {settling.WAITS_FOR[unsettled[0].ref.kind]}"
+        seen = [(each.ref, self.cluster.get(each.ref) or {}) for each in waited]
+        if closed := [ref for ref, live in seen if settling.is_hopeless(ref, live)]:
+            raise Failed(f"{closed[0]} is Closed: open it, or take it out")
+        unsettled = [ref for ref, live in seen if not settling.is_settled(ref, live)]
+        return f"{names.listed(map(str, unsettled))} {settling.WAITS_FOR[unsettled[0].kind]}" if unsettled else ""

@@ -227,32 +227,31 @@ class _Model:
         model, domains = self._model, self._problem.allowed(gang.tier)
         reachable = _nodes_of(domains)
         totals = []
+        every: dict[tuple[int, str], Any] = {}
         for index, shape in enumerate(gang.shapes):
-            own: list[Any] = []
+            own: dict[tuple[int, str], Any] = {}
             for node in sorted(shape.nodes & reachable & _nodes_of(self._problem.allowed(shape.tier))):
                 most = min(shape.replicas, holds(self._problem.free[node], shape.requests))
                 if most:
-                    count = model.new_int_var(0, most, "")
-                    self._counts[gang.key, index, node] = count
-                    own.append(count)
+                    own[index, node] = self._counts[gang.key, index, node] = model.new_int_var(0, most, "")
+            every |= own
             total = model.new_int_var(shape.need, shape.replicas, "")
-            model.add(total == sum(own))
+            model.add(total == sum(own.values()))
             self._of_shape[gang.key, index] = total
             totals.append(total)
             if shape.tier is not None:
-                self._add_domains(self._problem.allowed(shape.tier), gang.key, {index})
+                self._add_domains(self._problem.allowed(shape.tier), own)
         model.add(sum(totals) == max(gang.minimum, sum(shape.need for shape in gang.shapes)))
         if gang.tier is not None:
-            self._add_domains(domains, gang.key, set(range(len(gang.shapes))))
+            self._add_domains(domains, every)
 
-    def _add_domains(self, domains: Sequence[Domain], key: Key, shapes: "set[int]") -> None:
-        """Exactly one of the domains holds these shapes of the gang; elsewhere they have no pod."""
+    def _add_domains(self, domains: Sequence[Domain], counts: Mapping[tuple[int, str], Any]) -> None:
+        """Exactly one of the domains holds these pods; elsewhere there are none of them."""
         chosen = {domain.name: self._model.new_bool_var("") for domain in domains}
         self._model.add_exactly_one(chosen.values())
-        for (whose, index, node), count in self._counts.items():
-            if whose == key and index in shapes:
-                holding = [chosen[domain.name] for domain in domains if node in domain.nodes]
-                self._model.add(count == 0).only_enforce_if([~each for each in holding])
+        for (_, node), count in counts.items():
+            holding = [chosen[domain.name] for domain in domains if node in domain.nodes]
+            self._model.add(count == 0).only_enforce_if([~each for each in holding])
 
     def _add_nodes(self, gangs: Sequence[Gang]) -> None:
         shapes = {(gang.key, index): shape for gang in gangs for index, shape in enumerate(gang.shapes)}

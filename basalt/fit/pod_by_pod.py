@@ -109,17 +109,15 @@ class _Trial:
         self._weights = weights
         self._pods = pods
         self._draws = draws
-        self._of_tier: dict[int, list[Domain]] = {}
-        for domain in problem.domains:
-            self._of_tier.setdefault(domain.tier, []).append(domain)
+        self._of_tier = problem.of_tier
 
     def succeeds(self) -> bool:
         """Domain after domain, the lowest tier first, as long as one is allowed."""
         tier = self._gang.tier
         if tier is None:
             return self._fills(self._problem.everywhere)
-        domains = sorted((each for each in self._problem.domains if each.tier <= tier), key=lambda each: each.tier)
-        return any(self._fills(domain) for domain in domains)
+        allowed = (domains for number, domains in self._of_tier.items() if number <= tier)
+        return any(self._fills(domain) for domains in allowed for domain in domains)
 
     def _fills(self, domain: Domain) -> bool:
         self._free = {node: dict(self._problem.free[node]) for node in domain.nodes}
@@ -184,11 +182,11 @@ class _Trial:
         taken = frozenset(node for node, count in self._on.items() if count)
         if not taken:
             return {}
-        tiers = sorted(self._of_tier)
+        tiers = list(self._of_tier)
         lowest = self._of_tier[tiers[0]]
+        holders = {node: next((each for each in lowest if node in each.nodes), None) for node in nodes}
         found = {}
-        for node in nodes:
-            holder = next((each for each in lowest if node in each.nodes), None)
+        for node, holder in holders.items():
             joint = next(
                 (tier for tier in tiers if any({node, *taken} <= each.nodes for each in self._of_tier[tier])), None
             )
@@ -200,15 +198,14 @@ class _Trial:
         best = max(found.values())
         pods = sum(shape.replicas for shape in self._gang.shapes)
         for node in [node for node in nodes if found[node] == best]:
-            holder = next((each for each in lowest if node in each.nodes), None)
-            inside = sum(count for other, count in self._on.items() if holder is not None and other in holder.nodes)
-            found[node] += inside / pods
+            inside = holders[node]
+            found[node] += sum(count for other, count in self._on.items() if inside and other in inside.nodes) / pods
         return found
 
     def _near_full(self, nodes: Sequence[str], shape: Shape) -> dict[str, float]:
         if self._weights.fading < 0:
             return {}
-        tiers = sorted(self._of_tier)
+        tiers = list(self._of_tier)
         weights = {tier: self._weights.fading ** (tier - 1) for tier in tiers}
         found = dict.fromkeys(nodes, 0.0)
         for tier in tiers:

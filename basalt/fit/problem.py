@@ -85,6 +85,14 @@ class Problem:
         return self._allowed[tier]
 
     @cached_property
+    def of_tier(self) -> dict[int, list[Domain]]:
+        """The domains by tier, the lowest first."""
+        found: dict[int, list[Domain]] = {}
+        for domain in sorted(self.domains, key=lambda each: each.tier):
+            found.setdefault(domain.tier, []).append(domain)
+        return found
+
+    @cached_property
     def everywhere(self) -> Domain:
         return Domain("", 0, frozenset(self.free))
 

@@ -196,12 +196,13 @@ class _Reader:
 
     def _shape(self, declared: KubeObject, name: str, count: int, need: int, pod: Mapping[str, Any]) -> Shape:
         wanted = {**pod_requests(self._admitted(declared, pod)), PODS: 1}
-        requests = {name: amount for name, amount in wanted.items() if amount > 0} | _host_ports(pod)
+        ports = _host_ports(pod)
+        requests = {name: amount for name, amount in wanted.items() if amount > 0} | ports
         candidates = self._fleet.candidates(pod)  # kept there: its identity tells it
         if id(candidates) not in self._names:
             self._names[id(candidates)] = frozenset(node.name for node in candidates if node.name in self.free)
         nodes = self._names[id(candidates)]
-        for port in _host_ports(pod):
+        for port in ports:
             for node in self.free.values():
                 node.setdefault(port, 1)
         return Shape(name, count, need, requests, nodes)
@@ -273,19 +274,21 @@ class _Reader:
         return Limit("gang-fits-a-domain", owner, resource, amount, costs, note=note)
 
     def _quota_limits(self, jobs: Mapping[int, Job]) -> Iterator[Limit]:
-        found: dict[tuple[str, str], Limit] = {}
+        amounts: dict[tuple[str, str], Amount] = {}
+        costs: dict[tuple[str, str], dict[Key, tuple[Amount, ...]]] = {}
+        beside: dict[tuple[str, str], dict[Key, Amount]] = {}
         for demand in self._index.quota_demands:
-            job = jobs.get(id(demand.job.object))
-            for key, limit in demand.limits.items() if job else ():
-                assert job is not None
-                owner = f"ResourceQuota {namespace_of(limit.quota)}/{limit.quota.name}"
-                shared = found.setdefault((owner, key), Limit("gang-fits-its-quota", owner, key, limit.amount, {}, {}))
-                costs = tuple(demand.gang.parts[task].requests.get(key, 0) for task in job.tasks)
-                beside = demand.beside.get(key, 0)
-                found[owner, key] = shared._replace(
-                    costs={**shared.costs, job.gang.key: costs}, beside={**shared.beside, job.gang.key: beside}
-                )
-        yield from found.values()
+            if (job := jobs.get(id(demand.job.object))) is None:
+                continue
+            for key, limit in demand.limits.items():
+                shared = f"ResourceQuota {namespace_of(limit.quota)}/{limit.quota.name}", key
+                amounts.setdefault(shared, limit.amount)
+                own = tuple(demand.gang.parts[task].requests.get(key, 0) for task in job.tasks)
+                costs.setdefault(shared, {})[job.gang.key] = own
+                beside.setdefault(shared, {})[job.gang.key] = demand.beside.get(key, 0)
+        for (owner, key), amount in amounts.items():
+            shared = owner, key
+            yield Limit("gang-fits-its-quota", owner, key, amount, costs[shared], beside[shared])
 
 
 def _costs(gang: Gang, resource: str) -> tuple[Amount, ...]:
