@@ -14,12 +14,12 @@ from basalt.cluster.comparing import Change
 from basalt.cluster.connection import Cluster, Refusal, Unreachable
 from basalt.cluster.planning import Action, Step
 from basalt.cluster.verifying import State, Verdict
-from basalt.commands import compiled, print_findings, write
+from basalt.commands import sound, write
 from basalt.compiling import Compilation
-from basalt.findings import Ref, Source, fails
+from basalt.findings import Ref, Source
 from basalt.loading.files import Misuse
 from basalt.names import counted
-from basalt.objects import KubeObject, mapping
+from basalt.objects import KubeObject, defined_kind, mapping
 from basalt.pointers import dotted, has, render
 from basalt.rendering import layout
 from basalt.rendering.layout import Phase
@@ -33,9 +33,7 @@ _SHOWN = 5  # changes of one object
 
 
 def apply(options: Options) -> int:
-    compilation = compiled(options)
-    if fails(compilation.findings, strict=options.strict):
-        print_findings(compilation, options, to_stderr=options.format == "text")
+    if (compilation := sound(options)) is None:
         return 1
     cluster = _connected(options)
     try:
@@ -106,7 +104,9 @@ def _refuse_strange_kinds(cluster: Cluster, compilation: Compilation, phases: Se
     """Stops before anything is applied where a kind will never be served: no definition of it is applied, and no
     chart that the cluster's own tools install can bring it."""
     strange = planning.strange_kinds(cluster, phases)
-    defined = {_defined(each) for phase in phases for each in phase.objects if each.ref.group == "apiextensions.k8s.io"}
+    defined = {
+        defined_kind(each) for phase in phases for each in phase.objects if each.ref.group == "apiextensions.k8s.io"
+    }
     lost = {kind: each for kind, each in strange.items() if (kind[0].rpartition("/")[0], kind[1]) not in defined}
     if not lost or compilation.engine != "pulumi":
         return
@@ -125,10 +125,6 @@ def _refuse_strange_namespaces(cluster: Cluster, compilation: Compilation, phase
     named = ", ".join(f"{name} ({counted(len(each), 'object')})" for name, each in sorted(strange.items()))
     where = f"{cluster.context} ({cluster.server})"
     raise Misuse(f"{where} has no namespace {named}, and nobody declares it; make it first, or add its manifest")
-
-
-def _defined(definition: KubeObject) -> tuple[Any, Any]:
-    return definition.spec.get("group"), mapping(definition.spec.get("names")).get("kind")
 
 
 def _obstacles(steps: Sequence[Step]) -> list[Step]:
@@ -244,9 +240,7 @@ def _step_json(step: Step) -> dict[str, Any]:
 
 
 def verify(options: Options) -> int:
-    compilation = compiled(options)
-    if fails(compilation.findings, strict=options.strict):
-        print_findings(compilation, options, to_stderr=options.format == "text")
+    if (compilation := sound(options)) is None:
         return 1
     cluster = _connected(options)
     try:

@@ -127,6 +127,15 @@ def compiled(options: Options, *, needs_environment: bool = True) -> Compilation
     return compile_folder(folder, needs_environment=needs_environment)
 
 
+def sound(options: Options, *, needs_environment: bool = True) -> Compilation | None:
+    """The compilation where a cluster may be given it; None, with its findings shown, where they forbid that."""
+    compilation = compiled(options, needs_environment=needs_environment)
+    if not fails(compilation.findings, strict=options.strict):
+        return compilation
+    print_findings(compilation, options, to_stderr=options.format == "text")
+    return None
+
+
 def exit_code(compilation: Compilation, options: Options) -> int:
     return int(fails(compilation.findings, strict=options.strict))
 

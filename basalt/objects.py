@@ -94,6 +94,12 @@ def strings(value: Any) -> list[str]:
     return [each for each in sequence(value) if isinstance(each, str)]
 
 
+def defined_kind(definition: KubeObject) -> tuple[str, str]:
+    """The group and the kind that a CustomResourceDefinition defines."""
+    spec = definition.spec
+    return str(spec.get("group")), str(mapping(spec.get("names")).get("kind"))
+
+
 def release(
     chart: Chart, name: str, namespace: str, values: Mapping[str, Any], at: Pointer, origins: Mapping[Pointer, Pointer]
 ) -> Manifest:

@@ -10,8 +10,7 @@ from typing import Any
 
 from basalt import names
 from basalt.cluster import connection
-from basalt.commands import compiled, print_findings, write
-from basalt.findings import fails
+from basalt.commands import sound, write
 from basalt.gathering.folders import folder_of
 from basalt.loading.files import Misuse
 from basalt.names import counted
@@ -33,9 +32,7 @@ def sandbox(options: Options) -> int:
 
 
 def _up(options: Options) -> int:
-    compilation = compiled(options, needs_environment=False)
-    if fails(compilation.findings, strict=options.strict):
-        print_findings(compilation, options, to_stderr=options.format == "text")
+    if (compilation := sound(options, needs_environment=False)) is None:
         return 1
     name = options.name or compilation.name
     if not _NAME.fullmatch(name):

@@ -114,11 +114,9 @@ class Cluster:
             query["dryRun"] = "All"
         return self.request("PATCH", self._path(ref), query, value, "application/apply-patch+yaml")
 
-    def create(
-        self, value: Mapping[str, Any], ref: Ref, *, subresource: str = "", dry_run: bool = False
-    ) -> dict[str, Any]:
+    def create(self, value: Mapping[str, Any], ref: Ref, *, dry_run: bool = False) -> dict[str, Any]:
         """The object as the API server made it."""
-        path = f"{self._path(ref)}/{subresource}" if subresource else self._path(ref).rpartition("/")[0]
+        path = self.collection(ref.api_version, ref.kind, ref.namespace or "default")
         query = {"fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
         return self.request("POST", path, query, value)
 
@@ -132,7 +130,7 @@ class Cluster:
 
     def list(self, api_version: str, kind: str, namespace: str | None = None) -> list[dict[str, Any]]:
         """The objects of a kind, in one namespace or in all."""
-        path = self._collection(api_version, kind, namespace)
+        path = self.collection(api_version, kind, namespace)
         found: list[dict[str, Any]] = self.request("GET", path)["items"]
         return found
 
@@ -163,13 +161,14 @@ class Cluster:
         return {each["kind"]: Resource(each["name"], each["namespaced"]) for each in served}
 
     def _path(self, ref: Ref) -> str:
-        return f"{self._collection(ref.api_version, ref.kind, ref.namespace or 'default')}/{quote(ref.name, safe='')}"
+        return f"{self.collection(ref.api_version, ref.kind, ref.namespace or 'default')}/{quote(ref.name, safe='')}"
 
-    def _collection(self, api_version: str, kind: str, namespace: str | None) -> str:
+    def collection(self, api_version: str, kind: str, namespace: str | None) -> str:
+        """The path of the kind's objects, in one namespace or in all. Refusal where it is not served."""
         resource = self.resource(api_version, kind)
         if resource is None:
             raise Refusal(404, "UnknownKind", f"the cluster has no kind {kind} of {api_version}")
-        inside = f"/namespaces/{quote(namespace)}" if resource.is_namespaced and namespace else ""
+        inside = f"/namespaces/{quote(namespace, safe='')}" if resource.is_namespaced and namespace else ""
         return f"{_root(api_version)}{inside}/{resource.plural}"
 
     def request(

@@ -8,7 +8,7 @@ from basalt.findings import Problem, Severity
 from basalt.gathering import places
 from basalt.gathering.documents import Document, annotation
 from basalt.index import Fact, Index
-from basalt.objects import RELEASE, KubeObject, mapping
+from basalt.objects import RELEASE, KubeObject, defined_kind
 from basalt.pointers import Pointer, get, has
 from basalt.rules.rule import Rule
 from basalt.views import chart_catalogue
@@ -55,8 +55,7 @@ def order_is_complete(index: Index) -> Iterator[Problem]:
 def _definitions(index: Index) -> Iterator[Problem]:
     declared: dict[tuple[str, str], list[KubeObject]] = {}
     for each in index.of_kind("CustomResourceDefinition"):
-        kind = str(mapping(each.spec.get("names")).get("kind"))
-        declared.setdefault((str(each.spec.get("group")), kind), []).append(each)
+        declared.setdefault(defined_kind(each), []).append(each)
     for each in index.objects:
         if each.ref.kind == "APIService":  # an API server of its own serves the group
             declared.setdefault((str(each.spec.get("group")), ""), []).append(each)

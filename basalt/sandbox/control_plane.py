@@ -7,14 +7,12 @@ the scheduler's first session, which keeps the root queue's first guarantee.
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import urllib3
 
 from basalt import names
-from basalt.cluster import connection, planning
+from basalt.cluster import connection, parallel, planning
 from basalt.cluster.connection import Cluster, Refusal, Unreachable
 from basalt.cluster.settling import has_condition
 from basalt.gathering.documents import ref_of
@@ -119,9 +117,6 @@ class ControlPlane:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return str(path)
 
-    def _login(self, name: str, server: str, user: str, *groups: str) -> str:
-        return self._file(f"{name}.kubeconfig", certificates.kubeconfig(name, server, self._authority, user, groups))
-
     def _etcd(self) -> str:
         clients, peers = (f"http://{_HERE}:{processes.free_port()}" for _ in range(2))
         self._run(
@@ -165,7 +160,7 @@ class ControlPlane:
         return f"https://{_HERE}:{port}"
 
     def _define(self, cluster: Cluster, definitions: Iterable[Value]) -> None:
-        applied = list(_each(definitions, lambda each: _apply(cluster, each)))
+        applied = parallel.each(lambda each: _apply(cluster, each), definitions)
         names = {each["metadata"]["name"] for each in applied}
         self._wait("the definitions", lambda: names <= _established(cluster))
         cluster.forget_kinds()
@@ -212,7 +207,7 @@ class ControlPlane:
             f"--webhook-url={url}",
             f"--enabled-admission={','.join(manifests.paths(configurations, url))}",
         )
-        list(_each(configurations, lambda each: _apply(cluster, each)))
+        parallel.each(lambda each: _apply(cluster, each), configurations)
         self._wait("Volcano's webhooks", lambda: processes.is_listening(port))
 
     def _volcano(self, scheduler: str) -> None:
@@ -267,7 +262,7 @@ def _create_nodes(cluster: Cluster, nodes: Sequence[Value]) -> None:
         assert ref is not None
         cluster.create(node, ref)
 
-    list(_each(nodes, create))
+    parallel.each(create, nodes)
 
 
 def _is_open(cluster: Cluster, queue: str) -> bool:
@@ -283,8 +278,3 @@ def _usable(cluster: Cluster) -> set[str]:
 
 def _is_tainted(node: Value) -> bool:
     return any(each["key"] == "node.kubernetes.io/not-ready" for each in node["spec"].get("taints") or [])
-
-
-def _each(values: Iterable[Value], do: Callable[[Value], Any]) -> Iterable[Any]:
-    with ThreadPoolExecutor(connection.PARALLEL) as pool:
-        yield from pool.map(do, values)

@@ -11,9 +11,10 @@ import yaml
 from basalt.api.versions import Version
 from basalt.compiling import Compilation
 from basalt.loading.nodes import Node
-from basalt.objects import KubeObject, mapping, sequence
+from basalt.objects import KubeObject, defined_kind, mapping, sequence
 from basalt.rendering import layout, yaml_writer
 from basalt.views.pods import pods
+from basalt.views.quotas import namespace_of
 from basalt.views.scheduler_catalogue import ACTIONS_SINCE
 from basalt.views.scheduler_configuration import CHART_DEFAULT
 from basalt.views.workloads import workloads
@@ -55,12 +56,12 @@ def wanted(compilation: Compilation) -> Wanted:
     if index.volcano is not None and index.volcano > _VOLCANO:
         notes.append(f"the environment declares Volcano {index.volcano}, the sandbox runs {_VOLCANO}")
     applied = layout.in_apply_order(compilation.objects)
-    defined = {_defined(each.value) for each in applied if each.ref.kind == "CustomResourceDefinition"}
+    defined = {defined_kind(each) for each in applied if each.ref.kind == "CustomResourceDefinition"}
     kinds = {(each.ref.api_version, each.ref.kind): each.ref.namespace is not None for each in applied}
     kinds = {kind: each for kind, each in kinds.items() if (kind[0].rpartition("/")[0], kind[1]) not in defined}
     claims = sorted(_strange_claims(applied))
     declared = {each.name: dict(each.value) for each in applied if each.ref.kind == "Namespace"}
-    strange = sorted({_namespace(each) for each in applied} - declared.keys() - {"default", "kube-system"})
+    strange = sorted({namespace_of(each) for each in applied} - declared.keys() - {"default", "kube-system"})
     early = sorted({*strange, *(space for space, _ in claims), NAMESPACE})
     spaces = [declared.get(name) or _bare_namespace(name) for name in early]
     return Wanted([node(each) for each in index.nodes], scheduler, kinds, spaces, strange, claims, notes)
@@ -71,22 +72,14 @@ def _strange_claims(objects: Sequence[KubeObject]) -> set[tuple[str, str]]:
     found = set()
     for pod in pods(objects):
         for volume in sequence(pod.spec.get("volumes")):
-            found.add((_namespace(pod.object), mapping(mapping(volume).get("persistentVolumeClaim")).get("claimName")))
+            found.add(
+                (namespace_of(pod.object), mapping(mapping(volume).get("persistentVolumeClaim")).get("claimName"))
+            )
     for workload in workloads(objects):
         for volume in sequence(workload.spec.get("volumes")):
-            found.add((_namespace(workload.object), mapping(volume).get("volumeClaimName")))
-    declared = {(_namespace(each), each.name) for each in objects if each.ref.kind == _CLAIM}
+            found.add((namespace_of(workload.object), mapping(volume).get("volumeClaimName")))
+    declared = {(namespace_of(each), each.name) for each in objects if each.ref.kind == _CLAIM}
     return {(namespace, name) for namespace, name in found - declared if name}
-
-
-def _namespace(declared: KubeObject) -> str:
-    return declared.ref.namespace or "default"
-
-
-def _defined(definition: Mapping[str, Any]) -> tuple[str, str]:
-    """The group and kind that a CustomResourceDefinition defines."""
-    spec = mapping(definition.get("spec"))
-    return str(spec.get("group")), str(mapping(spec.get("names")).get("kind"))
 
 
 def adapted(configuration: Mapping[str, Any]) -> tuple[str, list[str]]:

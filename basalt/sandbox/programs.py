@@ -71,10 +71,6 @@ def programs(progress: Callable[[str], None]) -> Programs:
     return Programs(target)
 
 
-def is_built() -> bool:
-    return _folder().exists()
-
-
 def _folder() -> Path:
     digest = hashlib.sha256(repr((_STAMP, _PROGRAMS, _FILES)).encode())
     for lock in sorted(_MODULES.glob("*/go.*")):

@@ -79,10 +79,7 @@ def send(
 
 def collection(cluster: Cluster, ref: Ref) -> str:
     """The path under which objects of that kind are created. Refusal where the kind is not served."""
-    resource = cluster.resource(ref.api_version, ref.kind)
-    if resource is None:
+    if cluster.resource(ref.api_version, ref.kind) is None:
         message = f'no matches for kind "{ref.kind}" in version "{ref.api_version}"'  # kubectl's words
         raise Refusal(404, "UnknownKind", message)
-    root = f"/apis/{ref.api_version}" if "/" in ref.api_version else f"/api/{ref.api_version}"
-    inside = f"/namespaces/{quote(ref.namespace or 'default', safe='')}" if resource.is_namespaced else ""
-    return f"{root}{inside}/{resource.plural}"
+    return cluster.collection(ref.api_version, ref.kind, ref.namespace or "default")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from basalt.compiling import Compilation
 from basalt.index import Fact
-from basalt.objects import KubeObject, mapping
+from basalt.objects import KubeObject, defined_kind
 from basalt.rendering import layout
 from basalt.sandbox import manifests
 
@@ -117,11 +117,7 @@ def _missing(compilation: Compilation) -> set[tuple[str, str]]:
 def _stand_ins(compilation: Compilation, objects: Sequence[KubeObject]) -> Iterator[tuple[tuple[str, str], Value]]:
     """A definition for each kind that neither Kubernetes nor Volcano nor a declared definition serves."""
     catalog = compilation.index.catalog
-    defined = {
-        (str(each.spec.get("group")), str(mapping(each.spec.get("names")).get("kind")))
-        for each in objects
-        if each.ref.kind == "CustomResourceDefinition"
-    }
+    defined = {defined_kind(each) for each in objects if each.ref.kind == "CustomResourceDefinition"}
     kinds = {each.ref[:2]: each.ref.namespace is not None for each in objects}
     for (api_version, kind), is_namespaced in kinds.items():
         group = api_version.rpartition("/")[0]
