@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from basalt.fit.problem import Counts, Gang, Key, Placement, Problem
+from basalt.fit.problem import Counts, Gang, Key, Placement, Problem, Slot, Spread
 from basalt.quantities import Amount
 
 
@@ -14,7 +14,8 @@ def fault(problem: Problem, placement: Placement) -> str | None:
     for key, counts in placement.items():
         for each in _of_gang(problem, gangs[key], counts):
             return f"{key}: {each}"
-    return next(_of_nodes(problem, gangs, placement), None) or next(_of_limits(problem, placement), None)
+    joint = (_of_nodes(problem, gangs, placement), _of_limits(problem, placement), _of_company(problem, placement))
+    return next((found for part in joint for found in part), None)
 
 
 def _of_gang(problem: Problem, gang: Gang, counts: Counts) -> Iterator[str]:
@@ -35,6 +36,26 @@ def _of_gang(problem: Problem, gang: Gang, counts: Counts) -> Iterator[str]:
         yield "fewer pods than none are placed"
     if not _is_within(problem, {node for (_, node), count in counts.items() if count}, gang.tier):
         yield f"no domain up to tier {gang.tier} holds its nodes"
+    yield from _of_bonds(gang, counts)
+
+
+def _of_bonds(gang: Gang, counts: Counts) -> Iterator[str]:
+    for bond in gang.bonds:
+        bound = {node for (which, node), count in counts.items() if count and which in bond.shapes}
+        if bound and not any(bound <= domain.nodes for domain in bond.domains):
+            yield f"{bond.what}: no domain holds the nodes of its pods"
+    for spread in gang.spreads:
+        yield from _of_spread(spread, counts)
+
+
+def _of_spread(spread: Spread, counts: Counts) -> Iterator[str]:
+    spread_pods = {where: count for where, count in counts.items() if count and where[0] in spread.shapes}
+    sums = [sum(count for (_, node), count in spread_pods.items() if node in each.nodes) for each in spread.domains]
+    if sum(sums) != sum(spread_pods.values()):
+        yield f"{spread.what}: some pods stand outside the domains"
+    floor = min(sums, default=0) if spread.is_lifted else 0
+    if max(sums, default=0) - floor > spread.skew:
+        yield f"{spread.what}: one domain holds {max(sums)} pods, and the emptiest {floor}"
 
 
 def _is_within(problem: Problem, nodes: AbstractSet[str], tier: int | None) -> bool:
@@ -62,3 +83,17 @@ def _of_limits(problem: Problem, placement: Placement) -> Iterator[str]:
                 total += sum(limit.costs[key][index] * count for (index, _), count in counts.items())
         if total > limit.amount:
             yield f"{limit.owner}: {total} {limit.resource} are taken, {limit.amount} are allowed"
+
+
+def _of_company(problem: Problem, placement: Placement) -> Iterator[str]:
+    """Whether the pods that may not share a place do."""
+    nodes: dict[Slot, list[str]] = {}
+    for key, counts in placement.items():
+        for (index, node), count in counts.items():
+            nodes.setdefault((key, index), []).extend([node] * count)
+    for apart in problem.aparts:
+        own = [apart.places[node] for node in nodes.get(apart.slot, ()) if node in apart.places]
+        for other in apart.others:
+            theirs = [apart.places[node] for node in nodes.get(other, ()) if node in apart.places]
+            if len(set(own)) < len(own) if other == apart.slot else set(own) & set(theirs):
+                yield f"{apart.slot[0]} and {other[0]}: {apart.what} keeps their pods apart, and they share a place"

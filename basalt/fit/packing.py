@@ -4,14 +4,14 @@ A gang that fits the room that others left is placed there at once. Where it doe
 is a bin packing problem, which CP-SAT decides, for all of them together.
 """
 
-import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from math import gcd, lcm
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
-from basalt.fit.problem import Domain, Gang, Key, Limit, Placement, Problem, Shape
+from basalt.fit.company import Neighbours
+from basalt.fit.problem import PLENTY, Domain, Gang, Key, Limit, Placement, Problem, holds
+from basalt.fit.solver import Answer, Model, Outcome
 from basalt.quantities import Amount, Resources
 
 # Of CP-SAT's deterministic time, a second or so each: the same answer on every machine.
@@ -19,28 +19,20 @@ SOLVER_TIME = 2.0  # for all searches of a run together
 _MOST_TIME = 0.5  # for one of them
 _MOST_VARIABLES = 400_000  # beyond it the solver needs more memory than a laptop has
 
-_PLENTY = 2**31  # pods that request nothing
-
 Counts = dict[tuple[int, str], int]
 
 
-class Outcome(enum.Enum):
-    """What a search came to."""
+class _Trial(NamedTuple):
+    """A gang in the middle of being placed: the pods so far, what they leave of their nodes, and the domains that its
+    bonds have chosen."""
 
-    FOUND = enum.auto()
-    IMPOSSIBLE = enum.auto()
-    UNDECIDED = enum.auto()
+    counts: Counts
+    used: dict[str, Resources]
+    neighbours: Neighbours
+    chosen: dict[int, Domain]
 
-
-class Answer(NamedTuple):
-    """A placement of all the gangs where one was found; else whether there is none, or nobody knows, and why; limit is
-    what binds where that is one."""
-
-    outcome: Outcome
-    placement: Placement = MappingProxyType({})
-    why: str = ""
-    limit: Limit | None = None
-    spent: float = 0  # of the solver's time
+    def copy(self) -> "_Trial":
+        return _Trial(dict(self.counts), dict(self.used), self.neighbours.copy(), dict(self.chosen))
 
 
 class Room:
@@ -49,8 +41,9 @@ class Room:
     def __init__(self, problem: Problem, placement: Placement) -> None:
         self.problem = problem
         self.placement = dict(placement)
-        self._free = {node: dict(amounts) for node, amounts in problem.free.items()}
+        self._free = dict(problem.free)
         self._left = [limit.amount for limit in problem.limits]
+        self._neighbours = Neighbours(problem)
         gangs = {gang.key: gang for gang in problem.gangs}
         for key, counts in placement.items():
             self._take(gangs[key], counts)
@@ -69,31 +62,66 @@ class Room:
 
     def _packed(self, gang: Gang, domain: Domain, mix: Sequence[int]) -> Counts | None:
         """The pods of the mix on the domain's nodes, the largest first, each node filled before the next."""
-        found: Counts = {}
-        used: dict[str, Resources] = {}
+        trial = _Trial({}, {}, self._neighbours.branch(), {})
         order = sorted(range(len(mix)), key=lambda index: _weight(gang.shapes[index].requests), reverse=True)
         for index in order:
-            shape = gang.shapes[index]
-            inside = [each.nodes & domain.nodes for each in _smallest_first(self.problem.allowed(shape.tier))]
-            placed = next(filter(None, (self._filled(shape, mix[index], each, used) for each in inside)), None)
-            if placed is None and mix[index]:
-                return None
-            for node, count in (placed or {}).items():
-                found[index, node] = count
-                free = used.get(node) or self._free[node]
-                used[node] = {key: each - shape.requests.get(key, 0) * count for key, each in free.items()}
-        return found
+            if mix[index]:
+                places = self._places(gang, index, domain, trial)
+                tries = (self._placed(gang, index, mix[index], nodes, each) for nodes, each in places)
+                found = next((each for each in tries if each is not None), None)
+                if found is None:
+                    return None
+                trial = found
+        return trial.counts
 
-    def _filled(self, shape: Shape, pods: int, nodes: frozenset[str], used: Mapping[str, Resources]) -> dict[str, int]:
-        """So many pods of the shape on the nodes, those first that the gang uses already; {} where they do not fit."""
-        found: dict[str, int] = {}
-        for node in sorted(shape.nodes & nodes, key=lambda node: (node not in used, node)):
+    def _places(self, gang: Gang, index: int, domain: Domain, trial: _Trial) -> Iterator[tuple[frozenset[str], _Trial]]:
+        """The sets of nodes that may hold all pods of a shape, each with what choosing it makes of the trial."""
+        every = [each.nodes & domain.nodes for each in _smallest_first(self.problem.allowed(gang.shapes[index].tier))]
+        bonds = [number for number, bond in enumerate(gang.bonds) if index in bond.shapes]
+        options = [[trial.chosen[number]] if number in trial.chosen else _smallest_first(gang.bonds[number].domains)
+                   for number in bonds]  # fmt: skip
+        for nodes in every:
+            for choice in product(*options):
+                own = trial.copy()
+                own.chosen.update(zip(bonds, choice, strict=True))
+                yield nodes.intersection(*(each.nodes for each in choice)), own
+
+    def _placed(self, gang: Gang, index: int, pods: int, nodes: frozenset[str], trial: _Trial) -> _Trial | None:
+        """So many pods of a shape on the nodes, added to the trial; None where they do not fit."""
+        spreads = [each for each in gang.spreads if index in each.shapes]
+        if not spreads:
+            return trial if self._fill(gang, index, pods, nodes, trial) else None
+        if len(spreads) > 1 or len(spreads[0].shapes) > 1:
+            return None  # the solver's business
+        sums = dict.fromkeys(spreads[0].domains, 0)
+        for _ in range(pods):
+            floor = min(sums.values(), default=0) if spreads[0].is_lifted else 0
+            open_ones = [each for each in sums if sums[each] < floor + spreads[0].skew]
+            evenly = sorted(open_ones, key=lambda each: (sums[each], each.name))
+            filled = next((each for each in evenly if self._fill(gang, index, 1, nodes & each.nodes, trial)), None)
+            if filled is None:
+                return None
+            sums[filled] += 1
+        return trial
+
+    def _fill(self, gang: Gang, index: int, pods: int, nodes: frozenset[str], trial: _Trial) -> bool:
+        """Adds so many pods of a shape to the trial, on those nodes first that it uses already; whether they fit.
+        A trial in which they do not is of no use any more, but where a single pod was asked for."""
+        shape, slot = gang.shapes[index], (gang.key, index)
+        is_free = slot not in self.problem.aparts_of
+        for node in sorted(shape.nodes & nodes, key=lambda node: (node not in trial.used, node)):
+            free = trial.used.get(node) or self._free[node]
+            count = min(pods, holds(free, shape.requests), PLENTY if is_free else trial.neighbours.suffer(slot, node))
+            if not count:
+                continue
+            trial.counts[index, node] = trial.counts.get((index, node), 0) + count
+            trial.used[node] = {key: each - shape.requests.get(key, 0) * count for key, each in free.items()}
+            if not is_free:
+                trial.neighbours.add(slot, node)
+            pods -= count
             if not pods:
-                break
-            if count := min(pods, holds(used.get(node) or self._free[node], shape.requests)):
-                found[node] = count
-                pods -= count
-        return {} if pods else found
+                return True
+        return not pods
 
     def _keeps_limits(self, gang: Gang, mix: Sequence[int]) -> bool:
         return all(
@@ -106,9 +134,11 @@ class Room:
         mix = [0] * len(gang.shapes)
         for (index, node), count in counts.items():
             mix[index] += count
-            free = self._free[node]
-            for resource, amount in gang.shapes[index].requests.items():
-                free[resource] = free.get(resource, 0) - amount * count
+            free, requests = self._free[node], gang.shapes[index].requests
+            taken = {name: free.get(name, 0) - amount * count for name, amount in requests.items()}
+            self._free[node] = {**free, **taken}
+            if count:
+                self._neighbours.add((gang.key, index), node)
         for number, limit in enumerate(self.problem.limits):
             if gang.key in limit.costs:
                 self._left[number] -= _cost(limit, gang.key, mix)
@@ -116,10 +146,6 @@ class Room:
 
 def _smallest_first(domains: Iterable[Domain]) -> list[Domain]:
     return sorted(domains, key=lambda each: (len(each.nodes), each.name))
-
-
-def _nodes_of(domains: Iterable[Domain]) -> frozenset[str]:
-    return frozenset[str]().union(*(domain.nodes for domain in domains))
 
 
 def _mixes(gang: Gang) -> Iterable[tuple[int, ...]]:
@@ -146,14 +172,18 @@ def _weight(requests: Resources) -> tuple[Amount, ...]:
     return devices, requests.get("cpu", 0), requests.get("memory", 0)
 
 
-def holds(free: Resources, requests: Resources) -> int:
-    """How many pods with these requests what is free holds."""
-    counts = [free.get(name, 0) // amount for name, amount in requests.items() if amount > 0]
-    return max(0, int(min(counts, default=_PLENTY)))
-
-
 def _cost(limit: Limit, key: Key, mix: Sequence[int]) -> Amount:
     return limit.beside.get(key, 0) + sum(cost * count for cost, count in zip(limit.costs[key], mix, strict=True))
+
+
+def alone(problem: Problem, gang: Gang, time: float = SOLVER_TIME) -> Answer:
+    """Whether the gang can be placed on the empty cluster; the solver has so much of its time left."""
+    room = Room(problem, {})
+    if room.put(gang):
+        return Answer(Outcome.FOUND, room.placement)
+    if len(gang.shapes) == 1 and gang.shapes[0].tier is None and problem.is_free(gang):
+        return Answer(Outcome.IMPOSSIBLE, {}, "its pods are alike, and no domain holds as many")  # nothing to search
+    return decide(problem, [gang], time)
 
 
 def decide(problem: Problem, gangs: Sequence[Gang], time: float = SOLVER_TIME) -> Answer:
@@ -167,7 +197,7 @@ def decide(problem: Problem, gangs: Sequence[Gang], time: float = SOLVER_TIME) -
         return Answer(Outcome.UNDECIDED, {}, f"{size} ways to place single pods are too many to search")
     if time <= 0:
         return Answer(Outcome.UNDECIDED, {}, "the time for hard packings was used up by the jobs before it")
-    return _Model(problem, gangs).solved(min(time, _MOST_TIME))
+    return Model(problem, gangs).solved(min(time, _MOST_TIME))
 
 
 def _exceeded(limits: Iterable[Limit], gangs: Sequence[Gang]) -> Limit | None:
@@ -205,92 +235,3 @@ def cheapest(gang: Gang, costs: Sequence[Amount]) -> Amount:
         total += more * cost
         left -= more
     return total
-
-
-class _Model:
-    """The packing of the gangs as CP-SAT takes it: how many pods of each shape stand on each node."""
-
-    def __init__(self, problem: Problem, gangs: Sequence[Gang]) -> None:
-        from ortools.sat.python import cp_model  # half a second, for hard cases alone
-
-        self._solver_module = cp_model
-        self._model = cp_model.CpModel()
-        self._problem = problem
-        self._counts: dict[tuple[Key, int, str], Any] = {}
-        self._of_shape: dict[tuple[Key, int], Any] = {}
-        for gang in gangs:
-            self._add_gang(gang)
-        self._add_nodes(gangs)
-        self._add_limits(gangs)
-
-    def _add_gang(self, gang: Gang) -> None:
-        model, domains = self._model, self._problem.allowed(gang.tier)
-        reachable = _nodes_of(domains)
-        totals = []
-        every: dict[tuple[int, str], Any] = {}
-        for index, shape in enumerate(gang.shapes):
-            own: dict[tuple[int, str], Any] = {}
-            for node in sorted(shape.nodes & reachable & _nodes_of(self._problem.allowed(shape.tier))):
-                most = min(shape.replicas, holds(self._problem.free[node], shape.requests))
-                if most:
-                    own[index, node] = self._counts[gang.key, index, node] = model.new_int_var(0, most, "")
-            every |= own
-            total = model.new_int_var(shape.need, shape.replicas, "")
-            model.add(total == sum(own.values()))
-            self._of_shape[gang.key, index] = total
-            totals.append(total)
-            if shape.tier is not None:
-                self._add_domains(self._problem.allowed(shape.tier), own)
-        model.add(sum(totals) == max(gang.minimum, sum(shape.need for shape in gang.shapes)))
-        if gang.tier is not None:
-            self._add_domains(domains, every)
-
-    def _add_domains(self, domains: Sequence[Domain], counts: Mapping[tuple[int, str], Any]) -> None:
-        """Exactly one of the domains holds these pods; elsewhere there are none of them."""
-        chosen = {domain.name: self._model.new_bool_var("") for domain in domains}
-        self._model.add_exactly_one(chosen.values())
-        for (_, node), count in counts.items():
-            holding = [chosen[domain.name] for domain in domains if node in domain.nodes]
-            self._model.add(count == 0).only_enforce_if([~each for each in holding])
-
-    def _add_nodes(self, gangs: Sequence[Gang]) -> None:
-        shapes = {(gang.key, index): shape for gang in gangs for index, shape in enumerate(gang.shapes)}
-        by_node: dict[str, list[tuple[Any, Resources]]] = {}
-        for (key, index, node), count in self._counts.items():
-            by_node.setdefault(node, []).append((count, shapes[key, index].requests))
-        for node, here in by_node.items():
-            for resource in sorted({name for _, requests in here for name in requests}):
-                terms = [(count, requests.get(resource, 0)) for count, requests in here]
-                self._at_most(terms, self._problem.free[node].get(resource, 0))
-
-    def _add_limits(self, gangs: Sequence[Gang]) -> None:
-        for limit in self._problem.limits:
-            concerned = [gang for gang in gangs if gang.key in limit.costs]
-            terms = [(self._of_shape[gang.key, index], cost)
-                     for gang in concerned for index, cost in enumerate(limit.costs[gang.key])]  # fmt: skip
-            self._at_most(terms, limit.amount - sum(limit.beside.get(gang.key, 0) for gang in concerned))
-
-    def _at_most(self, terms: Sequence[tuple[Any, Amount]], amount: Amount) -> None:
-        """The sum of the terms is at most the amount: in whole numbers, as small ones as there are."""
-        scale = lcm(*(Fraction(cost).denominator for _, cost in terms), 1)
-        whole = [(count, int(cost * scale)) for count, cost in terms if cost]
-        unit = gcd(*(cost for _, cost in whole)) or 1
-        self._model.add(sum(count * (cost // unit) for count, cost in whole) <= int(amount * scale // unit))
-
-    def solved(self, time: float) -> Answer:
-        module = self._solver_module
-        solver = module.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.max_deterministic_time = time
-        status = solver.solve(self._model)
-        spent = float(solver.response_proto.deterministic_time)
-        if status in (module.OPTIMAL, module.FEASIBLE):
-            found: dict[Key, Counts] = {}
-            for (key, index, node), count in self._counts.items():
-                if value := solver.value(count):
-                    found.setdefault(key, {})[index, node] = value
-            return Answer(Outcome.FOUND, found, spent=spent)
-        if status == module.INFEASIBLE:
-            return Answer(Outcome.IMPOSSIBLE, {}, "the solver has proved it", spent=spent)
-        why = f"the solver found neither a placement nor a proof in {time:g} units of its time"
-        return Answer(Outcome.UNDECIDED, {}, why, spent=spent)

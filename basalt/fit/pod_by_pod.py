@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
-from basalt.fit.packing import holds
-from basalt.fit.problem import Domain, Gang, Problem, Shape
+from basalt.fit.company import Company
+from basalt.fit.problem import Domain, Gang, Problem, Shape, holds
 from basalt.objects import mapping
 from basalt.quantities import Resources
 from basalt.views.scheduler_configuration import Configuration
@@ -70,8 +70,11 @@ def _weights(arguments: Mapping[str, Any], prefix: str) -> dict[str, float]:
 
 def finds(problem: Problem, gang: Gang, weights: Scoring) -> bool:
     """Whether the scheduler places the gang on the empty cluster, whichever of equal pods comes first."""
-    alike = len(gang.shapes) < 2 or any(shape.tier is not None for shape in gang.shapes)
-    if alike or any(_is_roomy(problem, gang, domain) for domain in problem.allowed(gang.tier)):
+    has_parts = any(shape.tier is not None for shape in gang.shapes) or any(bond.is_by_tier for bond in gang.bonds)
+    is_free = problem.is_free(gang)
+    if has_parts or (is_free and len(gang.shapes) < 2):
+        return True
+    if is_free and any(_is_roomy(problem, gang, domain) for domain in problem.allowed(gang.tier)):
         return True
     return all(_finds_in(problem, gang, weights, order) for order in range(_ORDERS))
 
@@ -122,12 +125,13 @@ class _Trial:
     def _fills(self, domain: Domain) -> bool:
         self._free = {node: dict(self._problem.free[node]) for node in domain.nodes}
         self._on: dict[str, int] = {}  # how many pods of the gang each node has got
+        self._company = Company(self._problem, self._gang)
         placed = [0] * len(self._gang.shapes)
         failed: set[int] = set()
         must_all = self._gang.minimum == sum(shape.replicas for shape in self._gang.shapes)
         for index in self._pods:
             shape = self._gang.shapes[index]
-            node = None if index in failed else self._best(shape)
+            node = None if index in failed else self._best(shape, index)
             if node is None:
                 if must_all:
                     return False
@@ -136,6 +140,7 @@ class _Trial:
             for name, amount in shape.requests.items():
                 self._free[node][name] = self._free[node].get(name, 0) - amount
             self._on[node] = self._on.get(node, 0) + 1
+            self._company.add(index, node)
             placed[index] += 1
             if self._is_ready(placed):
                 return True
@@ -145,8 +150,9 @@ class _Trial:
         needs = (shape.need <= count for shape, count in zip(self._gang.shapes, placed, strict=True))
         return sum(placed) >= self._gang.minimum and all(needs)
 
-    def _best(self, shape: Shape) -> str | None:
-        nodes = [node for node in sorted(self._free) if node in shape.nodes and holds(self._free[node], shape.requests)]
+    def _best(self, shape: Shape, index: int) -> str | None:
+        room = [node for node in sorted(self._free) if node in shape.nodes and holds(self._free[node], shape.requests)]
+        nodes = [node for node in room if self._company.takes(index, node)]
         if len(nodes) < 2:
             return nodes[0] if nodes else None
         near = self._nearness(nodes, shape)

@@ -1,7 +1,7 @@
 """The question that a verdict answers, in numbers: nodes, domains, gangs, and what gangs may take together. No objects
 of Kubernetes from here on: reading makes it, packing searches it, checking knows nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from basalt.quantities import Amount, Resources
 
 PODS = "pods"  # every pod takes one of what a node calls so
+PLENTY = 2**31  # more pods than there are
 
 
 class Shape(NamedTuple):
@@ -34,6 +35,37 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}"
 
 
+class Domain(NamedTuple):
+    """The nodes under one HyperNode, or those that share a label's value: its tier is 0."""
+
+    name: str
+    tier: int
+    nodes: frozenset[str]
+
+
+class Bond(NamedTuple):
+    """All pods of these shapes, by their place in the gang, stand in one of the domains; what says so in messages."""
+
+    shapes: tuple[int, ...]
+    domains: tuple[Domain, ...]
+    what: str
+
+    @property
+    def is_by_tier(self) -> bool:
+        return any(domain.tier for domain in self.domains)
+
+
+class Spread(NamedTuple):
+    """No domain holds more than skew pods of these shapes beyond what the emptiest one holds; beyond none at all where
+    there are too few domains (is_lifted is False). Nodes outside the domains take none of them."""
+
+    shapes: tuple[int, ...]
+    domains: tuple[Domain, ...]
+    skew: int
+    is_lifted: bool
+    what: str
+
+
 class Gang(NamedTuple):
     """At least minimum pods of the shapes start together; tier is the highest whose domains may hold them, None for
     anywhere."""
@@ -42,20 +74,28 @@ class Gang(NamedTuple):
     minimum: int
     shapes: tuple[Shape, ...]
     tier: int | None
+    bonds: tuple[Bond, ...] = ()
+    spreads: tuple[Spread, ...] = ()
 
 
-class Domain(NamedTuple):
-    """The nodes under one HyperNode."""
+Slot = tuple[Key, int]  # one shape of one gang
 
-    name: str
-    tier: int
-    nodes: frozenset[str]
+
+class Apart(NamedTuple):
+    """Pods of the slot share a place with no pod of the others, nor with one another where it is itself among them.
+    places has the label's value of each node; a node without one is no place."""
+
+    slot: Slot
+    others: frozenset[Slot]
+    places: Mapping[str, str]
+    what: str
 
 
 class Limit(NamedTuple):
     """What the named gangs may take together: costs are per pod of each of a gang's shapes, beside is what the gang
     takes apart from its pods. owner is the Queue or ResourceQuota that says so, as messages name it; note is what makes
-    it less than it was declared with."""
+    it less than it was declared with. most is what it would be in a cluster without end, None where that does not
+    matter."""
 
     rule: str
     owner: str
@@ -64,6 +104,7 @@ class Limit(NamedTuple):
     costs: Mapping[Key, tuple[Amount, ...]]
     beside: Mapping[Key, Amount] = {}
     note: str = ""
+    most: Amount | None = None
 
 
 @dataclass(frozen=True)
@@ -75,14 +116,29 @@ class Problem:
     gangs: tuple[Gang, ...]
     limits: tuple[Limit, ...] = ()
     offers: Mapping[str, Resources] = field(default_factory=dict)
+    aparts: tuple[Apart, ...] = ()
 
     def allowed(self, tier: int | None) -> tuple[Domain, ...]:
         """The domains up to the tier, those within another left out; all nodes where no tier is named."""
         if tier is None:
             return (self.everywhere,)
         if tier not in self._allowed:
-            self._allowed[tier] = _outermost([each for each in self.domains if each.tier <= tier])
+            self._allowed[tier] = outermost(each for each in self.domains if each.tier <= tier)
         return self._allowed[tier]
+
+    @cached_property
+    def aparts_of(self) -> Mapping[Slot, list[int]]:
+        """The numbers of those that have a word in where the pods of a slot stand."""
+        found: dict[Slot, list[int]] = {}
+        for number, each in enumerate(self.aparts):
+            for slot in {each.slot, *each.others}:
+                found.setdefault(slot, []).append(number)
+        return found
+
+    def is_free(self, gang: Gang) -> bool:
+        """Whether its pods may stand beside whatever pods there are."""
+        slots = ((gang.key, index) for index in range(len(gang.shapes)))
+        return not (gang.bonds or gang.spreads or (self.aparts and any(slot in self.aparts_of for slot in slots)))
 
     @cached_property
     def of_tier(self) -> dict[int, list[Domain]]:
@@ -101,7 +157,13 @@ class Problem:
         return {}
 
 
-def _outermost(domains: list[Domain]) -> tuple[Domain, ...]:
+def holds(free: Resources, requests: Resources) -> int:
+    """How many pods with these requests what is free holds."""
+    counts = [free.get(name, 0) // amount for name, amount in requests.items() if amount > 0]
+    return max(0, int(min(counts, default=PLENTY)))
+
+
+def outermost(domains: Iterable[Domain]) -> tuple[Domain, ...]:
     """The domains that are within no other; of those that hold the same nodes, the first."""
     found: list[Domain] = []
     holders: dict[str, list[Domain]] = {}

@@ -6,9 +6,11 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from basalt.fit import pod_by_pod, queues
+from basalt.fit import affinities, pod_by_pod, queues, sub_groups
+from basalt.fit.affinities import Pods, Wishes
+from basalt.fit.plugins import Plugins
 from basalt.fit.pod_by_pod import Scoring
-from basalt.fit.problem import PODS, Domain, Gang, Key, Limit, Problem, Shape
+from basalt.fit.problem import PODS, Bond, Domain, Gang, Key, Limit, Problem, Shape, outermost
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
@@ -71,17 +73,12 @@ def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
     """What is declared, as a problem, on a cluster without the nodes that are lost. Without an inventory of nodes every
     job has a gap."""
     reader = _Reader(index, lost)
-    jobs = tuple(sorted(reader.jobs(), key=lambda each: each.order))
+    jobs, wishes = reader.company(sorted(reader.jobs(), key=lambda each: each.order))
     if not index.knows(Fact.NODES):
         jobs = tuple(replace(job, gap="there is no node inventory") for job in jobs)
-    takers = frozenset(reader.free)
-    domains = tuple(
-        Domain(each.name, each.tier, index.hyper_nodes.nodes_below[each.name] & takers)
-        for each in index.hyper_nodes
-        if each.tier is not None
-    )
     limits = tuple(reader.limits(jobs))
-    problem = Problem(reader.free, domains, tuple(job.gang for job in jobs), limits, reader.offers)
+    gangs = tuple(job.gang for job in jobs)
+    problem = Problem(reader.free, reader.domains, gangs, limits, reader.offers, wishes.aparts)
     scoring = pod_by_pod.scoring(index.scheduler) if index.scheduler else None
     return Read(jobs, problem, scoring, index.job_tiers.numbers if index.job_tiers else {})
 
@@ -103,6 +100,14 @@ class _Reader:
         takers = [node for node in left if node.takes_pods]
         self.offers = {node.name: parse_map(node.allocatable) for node in takers}
         self.free = {node.name: self._free(node) for node in takers}
+        self.domains = tuple(
+            Domain(each.name, each.tier, index.hyper_nodes.nodes_below[each.name] & self.free.keys())
+            for each in index.hyper_nodes
+            if each.tier is not None
+        )
+        self._left = frozenset(node.name for node in left)
+        self._extra = Plugins(configuration, index.queues, takers)
+        self._pods: list[Pods] = []
 
     # nodes
 
@@ -138,19 +143,23 @@ class _Reader:
         gang = minimum_gang(workload)
         if gang is None:
             return None
+        key = Key(workload.object.ref.kind, namespace_of(workload.object), workload.object.name)
         shapes: list[Shape] = []
         gaps, tasks = [], []
         for number, (task, part) in enumerate(zip(workload.tasks, gang.parts, strict=True)):
             pod = quotas.with_added(task.pod, quotas.added_container(workload, task))
-            shape = self._shape(workload.object, task.name, part.replicas, part.need, pod)
+            shape = self._shape(workload.object, task.name, part.replicas, part.need, pod, workload.queue)
             partitions = self._partitioned(task, shape)
+            labels = workload.pod_labels(task)
+            self._note(key, len(shapes), len(partitions), labels, task.pod if part.replicas else {})
             shapes.extend(partitions)
             tasks.extend([number] * len(partitions))
-            gaps.append(_gap(task.pod) if part.replicas else "")
+            annotations = mapping(get(task.value, ("template", "metadata", "annotations")))
+            extra = self._extra.gap(shape.requests, annotations, task.value.get("topologyPolicy"))
+            gaps.append((_gap(task.pod) or extra) if part.replicas else "")
         constraint = self._constraints.get(id(workload.object))
         tier = self._tier(constraint)
         gaps.append(self._gap_of(constraint))
-        key = Key(workload.object.ref.kind, namespace_of(workload.object), workload.object.name)
         priority = self._priorities.of(workload.priority) or 0
         found = Gang(key, gang.pods, tuple(shapes), tier)
         return Job(
@@ -160,23 +169,66 @@ class _Reader:
 
     def _of_group(self, declared: DeclaredGang) -> Job:
         group = declared.object
+        queue = str(group.spec.get("queue") or DEFAULT)
         shapes = tuple(
-            self._shape(group, str(number), each.count, each.need, mapping(each.spec))
+            self._shape(group, str(number), each.count, each.need, mapping(each.spec), queue)
             for number, each in enumerate(declared.pods)
         )
         gaps = ["nobody declares its pods" if each.spec is None else _gap(each.spec) for each in declared.pods]
+        gaps.extend(self._extra.gap(each.requests, each.annotations) for each in declared.pods)
         constraint = self._constraints.get(id(group))
         tier = self._tier(constraint)
         gaps.append(self._gap_of(constraint))
-        if constraint is not None and any(each.is_hard for each in constraint.parts):
-            gaps.append("it does not model subGroupPolicy")
         key = Key("PodGroup", namespace_of(group), group.name)
-        queue = str(group.spec.get("queue") or DEFAULT)
+        for number, each in enumerate(declared.pods):
+            self._note(key, number, 1, mapping(each.labels), mapping(each.spec))
+        bonds, shapes = self._sub_groups(constraint, declared, shapes, gaps)
         priority = self._priorities.of(group.spec.get("priorityClassName")) or 0
         return Job(
             key, group, ("spec",), queue, priority, declared.size,
-            Gang(key, declared.minimum, shapes, tier), self._tier_name(tier), next(filter(None, gaps), ""),
+            Gang(key, declared.minimum, shapes, tier, bonds), self._tier_name(tier), next(filter(None, gaps), ""),
         )  # fmt: skip
+
+    def _sub_groups(
+        self, job: ConstrainedJob | None, declared: DeclaredGang, shapes: tuple[Shape, ...], gaps: list[str]
+    ) -> tuple[tuple[Bond, ...], tuple[Shape, ...]]:
+        """The bonds of a PodGroup's sub-groups, and the shapes with what these need of them."""
+        if job is None or not any(each.is_hard for each in job.parts):
+            return (), shapes
+        found = sub_groups.read(sequence(declared.object.spec.get("subGroupPolicy")), declared.pods)
+        tiers = {each.at[:-1]: self._number(each) for each in job.parts}
+        gaps.append(found.gap)
+        needs = found.needs
+        numbers = ((group, tiers.get(("spec", "subGroupPolicy", group.policy))) for group in found.groups)
+        bonds = tuple(
+            Bond(group.shapes, self._up_to(tier), f"sub-group {group.name}")
+            for group, tier in numbers
+            if tier is not None
+        )
+        return bonds, tuple(
+            shape._replace(need=max(shape.need, need)) for shape, need in zip(shapes, needs, strict=True)
+        )
+
+    def _up_to(self, tier: int) -> tuple[Domain, ...]:
+        return outermost(each for each in self.domains if each.tier <= tier)
+
+    def _note(self, key: Key, first: int, slots: int, labels: Mapping[str, Any], pod: Mapping[str, Any]) -> None:
+        """Keeps what the pods of some slots are, for what others ask of them."""
+        for index in range(first, first + slots):
+            self._pods.append(Pods((key, index), key.namespace, labels, pod))
+
+    def company(self, jobs: Iterable[Job]) -> tuple[tuple[Job, ...], Wishes]:
+        """The jobs with what their pods ask of each other."""
+        declared = self._index.of_kind("Namespace")
+        spaces = {each.name: {**each.labels, "kubernetes.io/metadata.name": each.name} for each in declared}
+        wishes = affinities.wishes(self._pods, self._fleet, self._left, spaces)
+        return tuple(self._wishing(job, wishes) for job in jobs), wishes
+
+    def _wishing(self, job: Job, wishes: Wishes) -> Job:
+        key = job.key
+        bonds = (*job.gang.bonds, *wishes.bonds.get(key, ()))
+        gang = job.gang._replace(bonds=bonds, spreads=wishes.spreads.get(key, ()))
+        return replace(job, gang=gang, gap=job.gap or wishes.gaps.get(key, ""))
 
     def _of_pods(self) -> Iterator[Job]:
         """Single pods that are in no group; those that Volcano places have a queue."""
@@ -189,12 +241,17 @@ class _Reader:
             queue = str(annotated or DEFAULT) if id(pod.object) in by_volcano else None
             constraint = self._constraints.get(id(pod.object))
             tier = self._tier(constraint) if queue else None
-            gang = Gang(key, 1, (self._shape(pod.object, key.name, 1, 1, pod.spec),), tier)
+            gang = Gang(key, 1, (self._shape(pod.object, key.name, 1, 1, pod.spec, queue),), tier)
+            self._note(key, 0, 1, pod.object.labels, pod.spec)
             priority = self._priorities.of(pod.spec.get("priorityClassName")) or 0
-            gap = self._gap_of(constraint) or _gap(pod.spec)
+            annotations = mapping(get(pod.object.value, ("metadata", "annotations")))
+            extra = self._extra.gap(gang.shapes[0].requests, annotations) if queue else ""
+            gap = self._gap_of(constraint) or _gap(pod.spec) or extra
             yield Job(key, pod.object, pod.pointer, queue, priority, 1, gang, self._tier_name(tier), gap)
 
-    def _shape(self, declared: KubeObject, name: str, count: int, need: int, pod: Mapping[str, Any]) -> Shape:
+    def _shape(
+        self, declared: KubeObject, name: str, count: int, need: int, pod: Mapping[str, Any], queue: str | None
+    ) -> Shape:
         wanted = {**pod_requests(self._admitted(declared, pod)), PODS: 1}
         ports = _host_ports(pod)
         requests = {name: amount for name, amount in wanted.items() if amount > 0} | ports
@@ -202,6 +259,8 @@ class _Reader:
         if id(candidates) not in self._names:
             self._names[id(candidates)] = frozenset(node.name for node in candidates if node.name in self.free)
         nodes = self._names[id(candidates)]
+        if queue and self._extra.are_choosy:
+            nodes &= self._extra.open_to(queue)
         for port in ports:
             for node in self.free.values():
                 node.setdefault(port, 1)
@@ -251,7 +310,14 @@ class _Reader:
         yield from self._quota_limits({id(job.object): job for job in known})
 
     def _queue_limits(self, jobs: list[Job]) -> Iterator[Limit]:
-        every = queues.ceilings(self._index.queues, self._total, is_hierarchical=self._is_hierarchical)
+        tree, is_hierarchical = self._index.queues, self._is_hierarchical
+        every = queues.ceilings(tree, self._total, is_hierarchical=is_hierarchical)
+        endless: Resources = dict.fromkeys(self._total, _UNLIMITED)
+        most = {
+            each.queue: each.amounts
+            for way in queues.ceilings(tree, endless, is_hierarchical=is_hierarchical).values()
+            for each in way
+        }
         below: dict[str, list[Job]] = {}
         amounts: dict[str, Resources] = {}
         for job in jobs:
@@ -262,7 +328,8 @@ class _Reader:
             for resource in sorted({each for job in inside for shape in job.gang.shapes for each in shape.requests}):
                 if resource in amounts[name] and resource != PODS:
                     costs = {job.gang.key: _costs(job.gang, resource) for job in inside}
-                    yield self._queue_limit(name, resource, amounts[name][resource], costs)
+                    limit = self._queue_limit(name, resource, amounts[name][resource], costs)
+                    yield limit._replace(most=most[name][resource])
 
     def _queue_limit(self, name: str, resource: str, amount: Amount, costs: Mapping[Key, tuple[Amount, ...]]) -> Limit:
         """Its capability is the business of a rule of its own; what others are guaranteed is not."""
@@ -308,13 +375,5 @@ def _host_ports(pod: Mapping[str, Any]) -> dict[str, int]:
 
 def _gap(pod: Mapping[str, Any]) -> str:
     """What the pod asks for that has no place in the problem."""
-    affinity = mapping(pod.get("affinity"))
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    for kind in ("podAffinity", "podAntiAffinity"):
-        if sequence(mapping(affinity.get(kind)).get(required)):
-            return f"it does not model affinity.{kind}.{required}"
-    spreads = map(mapping, sequence(pod.get("topologySpreadConstraints")))
-    if any((each.get("whenUnsatisfiable") or "DoNotSchedule") == "DoNotSchedule" for each in spreads):
-        return "it does not model topologySpreadConstraints"
     fields = [name for name in ("resourceClaims", "schedulingGates", "nodeName") if pod.get(name)]
     return f"it does not model {fields[0]}" if fields else ""
