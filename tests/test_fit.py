@@ -4,6 +4,7 @@ import itertools
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from basalt.fit import checking, packing, reading
 from basalt.fit.packing import Room
 from basalt.fit.problem import Apart, Bond, Domain, Gang, Key, Limit, Placement, Problem, Shape, Spread
 from basalt.fit.solver import Outcome
-from basalt.fit.verdicts import State, Verdict, verdicts
+from basalt.fit.verdicts import Verdict, verdicts
 from basalt.quantities import Resources
 from tests.test_readme import ROOT
 
@@ -246,33 +247,48 @@ def test_never_comes_with_its_reason_and_a_change_that_helps(
     assert (verdict.reason.rule, verdict.reason.message, verdict.change) == (rule, message, change)
 
 
-@given(st.permutations(range(6)), st.integers(1, 4), st.integers(1, 8))
+@given(
+    st.permutations(range(6)), st.lists(st.integers(0, 2), min_size=6, max_size=6), st.integers(1, 4), st.integers(1, 8)
+)
 @settings(max_examples=25, deadline=None)
-def test_the_order_of_documents_does_not_matter(
-    tmp_path_factory: pytest.TempPathFactory, order: list[int], minimum: int, gpu: int
+def test_the_order_of_documents_and_files_does_not_matter(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], files: list[int], minimum: int, gpu: int
 ) -> None:
     documents = [
         node("a"), node("b", gpu=4), node("c", "r2"), job("one", minimum, gpu, topology=HARD), job("two", 2, 4),
         job("three", 1, 8, priority="high"),
     ]  # fmt: skip
+    expected = [each.as_json() for each in judged(tmp_path_factory.mktemp("case"), *documents).values()]
 
-    def states(documents: list[str]) -> dict[str, str]:
-        return {name: each.state.value for name, each in judged(tmp_path_factory.mktemp("case"), *documents).items()}
+    folder = tmp_path_factory.mktemp("case")
+    for number in range(3):
+        chosen = [documents[each] for each in order if files[each] == number]
+        if chosen:
+            (folder / f"{number}.yaml").write_text("---\n".join(chosen))
 
-    assert states([documents[each] for each in order]) == states(documents)
+    assert [each.as_json() for each in judged(folder).values()] == expected
 
 
-@given(st.integers(1, 5), st.integers(1, 8), st.booleans(), st.integers(0, 8))
-@settings(max_examples=40, deadline=None)
-def test_another_node_never_takes_a_job_its_place(
-    tmp_path_factory: pytest.TempPathFactory, minimum: int, gpu: int, is_hard: bool, more: int
-) -> None:
-    wanted = job("j", minimum, gpu, topology=HARD if is_hard else "")
-
-    before = judged(tmp_path_factory.mktemp("case"), *RACK, wanted)["j"].state
-    after = judged(tmp_path_factory.mktemp("case"), *RACK, node("c", gpu=more), wanted)["j"].state
-
-    assert not (before is State.FITS and after is State.NEVER)
+@given(problems(), st.sampled_from("abcd"))
+@settings(max_examples=200, deadline=None)
+def test_a_node_more_or_less_never_turns_a_verdict_the_wrong_way(problem: Problem, lost: str) -> None:
+    """But for topology spread, which counts domains: an empty one that is new holds the others down."""
+    left = frozenset("abcd") - {lost}
+    smaller = replace(
+        problem,
+        free={node: problem.free[node] for node in left},
+        domains=tuple(each._replace(nodes=each.nodes & left) for each in problem.domains),
+    )
+    for gang in problem.gangs:
+        if not gang.spreads:
+            shapes = tuple(shape._replace(nodes=shape.nodes & left) for shape in gang.shapes)
+            bonds = tuple(
+                bond._replace(domains=tuple(each._replace(nodes=each.nodes & left) for each in bond.domains))
+                for bond in gang.bonds
+            )
+            before = packing.alone(problem, gang).outcome
+            after = packing.alone(smaller, gang._replace(shapes=shapes, bonds=bonds)).outcome
+            assert (before, after) != (Outcome.IMPOSSIBLE, Outcome.FOUND)
 
 
 def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

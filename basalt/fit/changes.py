@@ -65,7 +65,9 @@ def _more_nodes(problem: Problem, gang: Gang, runs: Runs) -> str:
         return ""
     (_, _, node), domain = max(options, key=lambda each: (each[0][1], each[1].name))
     count = _first(1, gang.minimum, lambda more: runs(*_grown(problem, gang, node, more)))
-    return f"add {counted(count, 'node')} like {node}" + (f" in {domain.name}" if domain.name else "") if count else ""
+    near = [each for each in problem.domains if node in each.nodes] if domain.name else []
+    where = f" in {min(near, key=lambda each: (each.tier, each.name)).name}" if near else ""
+    return f"add {counted(count, 'node')} like {node}{where}" if count else ""
 
 
 def _most(problem: Problem, gang: Gang, domain: Domain) -> tuple[int, int, str]:
@@ -142,42 +144,36 @@ def of_tight(problem: Problem, gang: Gang, weights: Scoring, runs: Runs) -> str 
     """For a gang that fits, but that the scheduler does not place by itself: requests of one of its shapes with which
     it would, as an even part of a node."""
     for index, shape in enumerate(gang.shapes):
-        for parts, node, requests in _even(problem, shape):
+        for parts, node, changed in _even(problem, shape):
+            requests = {**shape.requests, **changed}
             shapes = [*gang.shapes]
             shapes[index] = shape._replace(requests=requests)
             other = gang._replace(shapes=tuple(shapes))
-            changed = replace(problem, limits=tuple(_at_cost(limit, gang, index, requests) for limit in problem.limits))
-            if pod_by_pod.finds(changed, other, weights) and runs(changed, other):
-                asked = names.listed(f"{show(requests[name], name)} {name}" for name in requests if name != "pods")
-                return f"let the pods of {shape.name} request {asked}: {_part(parts)} of {node}"
+            limits = tuple(_at_cost(limit, gang, index, requests) for limit in problem.limits)
+            dearer = replace(problem, limits=limits)
+            if pod_by_pod.finds(dearer, other, weights) and runs(dearer, other):
+                asked = names.listed(f"{show(amount, name)} {name}" for name, amount in changed.items())
+                return f"let the pods of {shape.name} request {asked}, {_FRACTIONS.get(parts, f'1/{parts}')} of {node}"
     return None
 
 
-def _part(parts: int) -> str:
-    return _FRACTIONS.get(parts, f"1/{parts}")
-
-
 def _even(problem: Problem, shape: Shape) -> Iterator[tuple[int, str, dict[str, Amount]]]:
-    """The shape as an even part of one of the nodes that take it: first the larger one, then the smaller."""
+    """What the shape would have to request to be an even part of one of its nodes: first the larger part, then the
+    smaller; of its CPUs alone, of its devices, of both."""
+    devices = [name for name in shape.requests if "/" in name]
     seen = set()
     for node in sorted(shape.nodes):
         free = problem.free[node]
-        if not (held := holds(free, shape.requests)):
-            continue
-        for parts in (held, held + 1):
-            requests = {name: _share(free[name], parts) if name in _SHARED or "/" in name else amount
-                        for name, amount in shape.requests.items()}  # fmt: skip
-            asked = tuple(sorted(requests.items()))
-            if asked not in seen and all(requests.values()):
-                seen.add(asked)
-                yield parts, node, requests
-
-
-_SHARED = ("cpu", "memory")
-
-
-def _share(amount: Amount, parts: int) -> Amount:
-    return int(amount // parts)
+        held = holds(free, shape.requests)
+        for parts in (held, held + 1) if held else ():
+            for some in (["cpu"], devices, ["cpu", *devices]):
+                shares = {name: int(free[name] // parts) for name in some if name in shape.requests}
+                changed: dict[str, Amount] = {
+                    name: amount for name, amount in shares.items() if amount != shape.requests[name]
+                }
+                if changed and all(changed.values()) and (asked := repr(sorted(changed.items()))) not in seen:
+                    seen.add(asked)
+                    yield parts, node, changed
 
 
 def _at_cost(limit: Limit, gang: Gang, index: int, requests: Mapping[str, Amount]) -> Limit:

@@ -34,7 +34,7 @@ def gang_packs_loosely(index: Index) -> Iterator[Problem]:
             placed = names.listed(f"{node} {count}" for node, count in verdict.placement.items())
             pods = names.counted(verdict.job.gang.minimum, "pod")
             message = f"its {pods} fit ({placed}), but Volcano, which takes one pod after the other, may not find how"
-            hint = "let their requests divide a node, make them alike, or leave more room"
+            hint = verdict.change or "let their requests divide a node, make them alike, or leave more room"
             yield Problem(verdict.job.object, _size(verdict.job), message, hint)
 
 
