@@ -55,7 +55,7 @@ class Domain(NamedTuple):
 class Limit(NamedTuple):
     """What the named gangs may take together: costs are per pod of each of a gang's shapes, beside is what the gang
     takes apart from its pods. owner is the Queue or ResourceQuota that says so, as messages name it; note is what makes
-    it less than it was declared with."""
+    it less than it was declared with. of is the object itself."""
 
     rule: str
     owner: str
@@ -64,6 +64,7 @@ class Limit(NamedTuple):
     costs: Mapping[Key, tuple[Amount, ...]]
     beside: Mapping[Key, Amount] = {}
     note: str = ""
+    of: Key = Key("", "", "")
 
 
 @dataclass(frozen=True)
