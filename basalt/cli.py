@@ -52,6 +52,12 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument(
         "--lose-any", metavar="TIER", help="what becomes of the jobs when any one domain of the tier fails"
     )
+    fit.add_argument(
+        "--snapshot",
+        metavar="FILE",
+        help="beside what runs now: what `kubectl get nodes,pods,podgroups -A -o json` prints (- for stdin); its nodes "
+        "stand for the declared ones, and jobs that run keep their places",
+    )
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")

@@ -6,41 +6,47 @@ from collections.abc import Sequence
 from basalt import names
 from basalt.commands import compiled, exit_code, paint, print_findings, write
 from basalt.findings import Severity
-from basalt.fit import losing, verdicts
+from basalt.fit import beside, losing, running
 from basalt.fit.verdicts import State, Verdict, summary
 from basalt.index import Index
+from basalt.loading import files, snapshots
 from basalt.loading.files import Misuse
+from basalt.loading.snapshots import Snapshot
 from basalt.reporting import fit_text, json_format
 
 Options = argparse.Namespace
 
 
 def fit(options: Options) -> int:
+    snapshot = snapshots.read(files.argument(options.snapshot)) if options.snapshot is not None else None
     compilation = compiled(options, needs_environment=False)
     index = compilation.index
     if index.broken is not None:
         print_findings(compilation, options, to_stderr=options.format == "text")
         return 1
+    index = index if snapshot is None else running.cluster(index, snapshot)
     try:
         if options.lose_any:
-            return _fit_without_any(compilation.name, index, options)
+            return _fit_without_any(compilation.name, index, options, snapshot)
         lost = losing.nodes_of(index, options.lose or ())
-        found = _of_one(losing.without(index, lost) if lost else verdicts.of(index), options.job)
+        now = beside.judged(index, snapshot, lost) if snapshot is not None else None
+        found = _of_one(now.verdicts if now is not None else losing.without(index, lost), options.job)
     except losing.Unknown as unknown:
         hint = names.did_you_mean(unknown.name, unknown.known)
         raise Misuse(f"nothing is named {unknown.name}; {hint}") from None
     if options.format == "json":
         jobs = {"jobs": [each.as_json() for each in found], "summary": summary(found)}
-        write(json_format.text({"environment": compilation.name, **jobs}))
+        runs = {"running": [each.as_json() for each in now.places]} if now is not None else {}
+        write(json_format.text({"environment": compilation.name, **jobs, **runs}))
     else:
-        write(fit_text.report(found, paint(options), quiet=options.quiet))
+        write(fit_text.report(found, paint(options), quiet=options.quiet, now=now))
     if any(each.severity is Severity.ERROR and not each.waived for each in compilation.findings):
         print_findings(compilation, options, to_stderr=True)
     return max(exit_code(compilation, options), int(any(each.state is State.NEVER for each in found)))
 
 
-def _fit_without_any(name: str, index: Index, options: Options) -> int:
-    found = list(losing.falls(index, options.lose_any))
+def _fit_without_any(name: str, index: Index, options: Options, snapshot: Snapshot | None) -> int:
+    found = list(losing.falls(index, options.lose_any, snapshot))
     if options.format == "json":
         falls = [{"lost": each.domain, "before": each.before.state.value, **each.after.as_json()} for each in found]
         write(json_format.text({"environment": name, "lose": options.lose_any, "jobs": falls}))

@@ -5,6 +5,7 @@ A fact that the input has nothing of is unknown, not absent: rules that need it 
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -99,6 +100,12 @@ class Index:
         """The same objects on a cluster of other versions."""
         noted, unusable, broken = self.noted, self.unusable, self.broken
         return Index(self._gathered, self.objects, catalog, noted=noted, unusable=unusable, broken=broken)
+
+    def with_nodes(self, nodes: Iterable[Node]) -> "Index":
+        """The same objects on a cluster of these nodes."""
+        gathered = replace(self._gathered, all_nodes=tuple(nodes))
+        noted, unusable, broken = self.noted, self.unusable, self.broken
+        return Index(gathered, self.objects, self.catalog, noted=noted, unusable=unusable, broken=broken)
 
     # what is known
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from basalt.fit import reading, verdicts
+from basalt.fit import beside, reading, verdicts
 from basalt.fit.verdicts import State, Verdict
 from basalt.index import Index
+from basalt.loading.snapshots import Snapshot
 
 _ORDER = (State.FITS, State.CONTENDED, State.UNKNOWN, State.NEVER)
 
@@ -39,20 +40,22 @@ def nodes_of(index: Index, lost: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def without(index: Index, lost: frozenset[str]) -> list[Verdict]:
-    """The verdicts on what is left."""
-    return verdicts.verdicts(reading.read(index, lost))
+def without(index: Index, lost: frozenset[str], snapshot: Snapshot | None = None) -> Sequence[Verdict]:
+    """The verdicts on what is left, beside what runs there where that is known."""
+    if snapshot is not None:
+        return beside.judged(index, snapshot, lost).verdicts
+    return verdicts.verdicts(reading.read(index, lost)) if lost else verdicts.of(index)
 
 
-def falls(index: Index, tier: str) -> Iterator[Fall]:
+def falls(index: Index, tier: str, snapshot: Snapshot | None = None) -> Iterator[Fall]:
     """For each domain of the tier, by name or number, the jobs that get a worse verdict without it."""
     tiers = {each.name: each for each in index.hyper_nodes if tier in (str(each.tier), each.tier_name)}
     if not tiers:
         known = dict.fromkeys(each.tier_name or str(each.tier) for each in index.hyper_nodes if each.tier is not None)
         raise Unknown(tier, list(known))
-    before = {each.job.key: each for each in verdicts.of(index)}
+    before = {each.job.key: each for each in without(index, frozenset(), snapshot)}
     for name in sorted(tiers):
-        for after in without(index, index.hyper_nodes.nodes_below[name]):
+        for after in without(index, index.hyper_nodes.nodes_below[name], snapshot):
             earlier = before[after.job.key]
             if _ORDER.index(after.state) > _ORDER.index(earlier.state):
                 yield Fall(name, earlier, after)

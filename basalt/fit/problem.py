@@ -94,8 +94,8 @@ class Apart(NamedTuple):
 class Limit(NamedTuple):
     """What the named gangs may take together: costs are per pod of each of a gang's shapes, beside is what the gang
     takes apart from its pods. owner is the Queue or ResourceQuota that says so, as messages name it; note is what makes
-    it less than it was declared with. most is what it would be in a cluster without end, None where that does not
-    matter."""
+    it less than it was declared with. of is the object itself; most is what the amount would be in a cluster without
+    end, None where that does not matter."""
 
     rule: str
     owner: str
@@ -104,6 +104,7 @@ class Limit(NamedTuple):
     costs: Mapping[Key, tuple[Amount, ...]]
     beside: Mapping[Key, Amount] = {}
     note: str = ""
+    of: Key = Key("", "", "")
     most: Amount | None = None
 
 

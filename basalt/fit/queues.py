@@ -24,9 +24,7 @@ def ceilings(tree: QueueTree, total: Resources, *, is_hierarchical: bool) -> dic
     own = {ROOT: total}
     if is_hierarchical:
         own |= _below(tree, ROOT, total, _capability_of(tree, ROOT, total))
-        return {
-            name: [Ceiling(each, own[each]) for each in _way_up(tree, name) if each in own] for name in tree.names()
-        }
+        return {name: [Ceiling(each, own[each]) for each in way_up(tree, name) if each in own] for name in tree.names()}
     guaranteed = add(*(queue.guarantee for queue in tree))
     for queue in tree:
         real = _real(total, guaranteed, queue)
@@ -70,7 +68,8 @@ def _least(real: Resources, capability: Resources) -> Resources:
     return {name: min(amount, capability.get(name, amount)) for name, amount in real.items()}
 
 
-def _way_up(tree: QueueTree, name: str) -> Iterable[str]:
+def way_up(tree: QueueTree, name: str) -> Iterable[str]:
+    """The queue and those above it."""
     queue = tree.queues.get(name)
     above = [each.name for each in tree.ancestors(queue)] if queue else []
     return [name, *above, ROOT]

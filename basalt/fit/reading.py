@@ -253,7 +253,7 @@ class _Reader:
         self, declared: KubeObject, name: str, count: int, need: int, pod: Mapping[str, Any], queue: str | None
     ) -> Shape:
         wanted = {**pod_requests(self._admitted(declared, pod)), PODS: 1}
-        ports = _host_ports(pod)
+        ports = host_ports(pod)
         requests = {name: amount for name, amount in wanted.items() if amount > 0} | ports
         candidates = self._fleet.candidates(pod)  # kept there: its identity tells it
         if id(candidates) not in self._names:
@@ -335,34 +335,36 @@ class _Reader:
         """Its capability is the business of a rule of its own; what others are guaranteed is not."""
         queue = self._index.queues.queues.get(name)
         if queue is not None and queue.capability.get(resource) == amount:
-            return Limit("gang-fits-its-queue", f"queue {name}", resource, amount, costs)
+            return Limit("gang-fits-its-queue", f"queue {name}", resource, amount, costs, of=Key("Queue", "", name))
         owner = "the cluster" if name == ROOT else f"queue {name}"
         note = " beside what others are guaranteed" if amount < self._total.get(resource, 0) else ""
-        return Limit("gang-fits-a-domain", owner, resource, amount, costs, note=note)
+        of = Key("Queue", "", name)
+        return Limit("gang-fits-a-domain", owner, resource, amount, costs, note=note, of=of)
 
     def _quota_limits(self, jobs: Mapping[int, Job]) -> Iterator[Limit]:
-        amounts: dict[tuple[str, str], Amount] = {}
-        costs: dict[tuple[str, str], dict[Key, tuple[Amount, ...]]] = {}
-        beside: dict[tuple[str, str], dict[Key, Amount]] = {}
+        amounts: dict[tuple[Key, str], Amount] = {}
+        costs: dict[tuple[Key, str], dict[Key, tuple[Amount, ...]]] = {}
+        beside: dict[tuple[Key, str], dict[Key, Amount]] = {}
         for demand in self._index.quota_demands:
             if (job := jobs.get(id(demand.job.object))) is None:
                 continue
             for key, limit in demand.limits.items():
-                shared = f"ResourceQuota {namespace_of(limit.quota)}/{limit.quota.name}", key
+                shared = Key("ResourceQuota", namespace_of(limit.quota), limit.quota.name), key
                 amounts.setdefault(shared, limit.amount)
                 own = tuple(demand.gang.parts[task].requests.get(key, 0) for task in job.tasks)
                 costs.setdefault(shared, {})[job.gang.key] = own
                 beside.setdefault(shared, {})[job.gang.key] = demand.beside.get(key, 0)
-        for (owner, key), amount in amounts.items():
-            shared = owner, key
-            yield Limit("gang-fits-its-quota", owner, key, amount, costs[shared], beside[shared])
+        for shared, amount in amounts.items():
+            of, key = shared
+            owner = f"ResourceQuota {of}"
+            yield Limit("gang-fits-its-quota", owner, key, amount, costs[shared], beside[shared], of=of)
 
 
 def _costs(gang: Gang, resource: str) -> tuple[Amount, ...]:
     return tuple(shape.requests.get(resource, 0) for shape in gang.shapes)
 
 
-def _host_ports(pod: Mapping[str, Any]) -> dict[str, int]:
+def host_ports(pod: Mapping[str, Any]) -> dict[str, int]:
     """The ports of the node that the pod takes: each node has one of each."""
     found = {}
     for container in map(mapping, sequence(pod.get("containers"))):

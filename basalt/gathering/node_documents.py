@@ -11,7 +11,6 @@ from basalt.loading import nodes
 from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
 from basalt.objects import mapping
-from basalt.pointers import Pointer
 
 Noted = tuple[str, Problem]  # the rule that speaks, and what it says
 
@@ -48,17 +47,4 @@ def _faults(document: Document, reason: str) -> Iterator[Noted]:
         return
     fact, _, path = reason.partition(" - at ")
     message = f"not a Node that the API server prints: {fact[:1].lower()}{fact[1:]}" + (f" at {path}" if path else "")
-    yield "object-matches-schema", Problem(document, _pointer(path), message)
-
-
-def _pointer(path: str) -> Pointer:
-    """msgspec's `$.spec.taints[0]` as a pointer; parts it leaves open ([...]) end it."""
-    pointer: list[str | int] = []
-    for part in path.strip("`$").replace("[", ".[").split("."):
-        if part.startswith("["):
-            if not part[1:-1].isdecimal():
-                break
-            pointer.append(int(part[1:-1]))
-        elif part:
-            pointer.append(part)
-    return tuple(pointer)
+    yield "object-matches-schema", Problem(document, nodes.pointer(path), message)

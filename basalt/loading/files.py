@@ -10,6 +10,7 @@ import json
 import mmap
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,7 @@ from basalt.pointers import Pointer
 SUFFIXES = (".yaml", ".yml", ".json")
 STAMP = "basalt.json"  # the file by which a folder is known to be the compiler's own output
 _MAPPED_BYTES = 1024**2
+_FIRST = 4096  # bytes that tell JSON from YAML
 _NOTHING_THERE = (errno.ENOENT, errno.ELOOP, errno.ENXIO)  # a link to nothing or to itself, a socket
 
 
@@ -159,6 +161,24 @@ def read(path: Path, reading: Reading) -> None:
         reading.faults.append(TextFault(file, fault))
     except OSError as error:
         raise Misuse(f"cannot read {file.name}: {error.strerror}") from None
+
+
+def argument(path: str) -> SourceFile:
+    """The file that a command line names, be it a pipe; - is stdin. Raises Misuse where it cannot be read."""
+    name = "stdin" if path == "-" else os.fsencode(path).decode("utf-8", "replace")
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(INVENTORY_BYTES + 1)
+        else:
+            with open(path, "rb") as handle:
+                data = handle.read(INVENTORY_BYTES + 1)
+    except OSError as error:
+        raise Misuse(f"cannot read {name}: {error.strerror}") from None
+    if len(data) > INVENTORY_BYTES:
+        raise Misuse(f"cannot read {name}: {_too_large(len(data), INVENTORY_BYTES).message}")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    is_json = data[:_FIRST].lstrip().startswith(b"{")
+    return SourceFile(Path(name).with_suffix(".json" if is_json else ".yaml"), name, data)
 
 
 def _load(file: SourceFile) -> Data:

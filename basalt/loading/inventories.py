@@ -1,11 +1,13 @@
 """JSON node inventories, read fast: whether a text is one that can be taken as it is, and where its nodes stand."""
 
 import codecs
+import contextlib
 import json
 import mmap
 from typing import Any, NamedTuple
 
 from basalt.loading import json_text, nodes
+from basalt.loading.limits import Fault
 from basalt.loading.marks import Mark
 from basalt.loading.nodes import Node
 from basalt.pointers import Pointer
@@ -81,8 +83,10 @@ class Places:
         if self._last[0] != index:
             item = self._items[index]
             text = self._data[item.offset : item.offset + item.length].decode()
-            parsed = next(json_text.documents(text, with_positions=True))
-            self._last = (index, parsed.positions or {})
+            parsed = None
+            with contextlib.suppress(Fault):  # the item's own place has to do
+                parsed = next(json_text.documents(text, with_positions=True), None)
+            self._last = (index, (parsed.positions if parsed else None) or {})
         return self._last[1]
 
 

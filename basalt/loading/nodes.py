@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from basalt.pointers import Pointer
+
 
 class Taint(msgspec.Struct, frozen=True, gc=False):
     effect: str
@@ -112,3 +114,16 @@ class _RawListing(msgspec.Struct):
 def raw_items(data: bytes | memoryview) -> list[msgspec.Raw]:
     """The text of each item of a JSON inventory, for finding where it stands."""
     return msgspec.json.decode(data, type=_RawListing).items
+
+
+def pointer(path: str) -> Pointer:
+    """msgspec's `$.spec.taints[0]` as a pointer; parts it leaves open ([...]) end it."""
+    found: list[str | int] = []
+    for part in path.strip("`$").replace("[", ".[").split("."):
+        if part.startswith("["):
+            if not part[1:-1].isdecimal():
+                break
+            found.append(int(part[1:-1]))
+        elif part:
+            found.append(part)
+    return tuple(found)
