@@ -8,7 +8,7 @@ import yaml
 
 from basalt.compiling import compile_folder
 from basalt.fit import verdicts
-from tests.test_fit import judged
+from tests.test_fit import ENVIRONMENT, judged
 
 HOST, RACK = "kubernetes.io/hostname", "rack"
 OWN: dict[str, Any] = {"matchLabels": {"app": "j"}}
@@ -203,3 +203,22 @@ def test_sub_groups_keep_together(
     found = judged(tmp_path, nodes(**racks), GROUP % (minimum, parts), *pods)
 
     assert found["j"].state.value == verdict
+
+
+@pytest.mark.parametrize(("caches", "is_tight"), [("", True), ("false", False)])
+def test_a_node_that_refused_a_pod_is_not_asked_again(tmp_path: Path, caches: str, is_tight: bool) -> None:
+    """Four pods spread evenly over two racks: the second pod finds the first one's rack closed, which Volcano keeps in
+    mind when the third one needs it."""
+    arguments = f"configurations: [{{name: allocate, arguments: {{predicateErrorCacheEnable: {caches}}}}}]" * bool(
+        caches
+    )
+    volcano = f"  volcano: {{version: 1.14.1, scheduler: {{{arguments}}}}}\n"
+    environment = ENVIRONMENT.replace(
+        "  volcano: {version: 1.14.1}\n", volcano if caches else "  volcano: {version: 1.14.1}\n"
+    )
+
+    (tmp_path / "all.yaml").write_text("---\n".join([environment, nodes(r=2, s=2), job(task(4, 8, spread(RACK)))]))
+    (found,) = verdicts.of(compile_folder(tmp_path).index)
+
+    assert (found.state.value, found.tight) == ("fits", is_tight)
+    assert (found.change or "").startswith("set predicateErrorCacheEnable: false") is is_tight

@@ -141,8 +141,10 @@ def _raised(problem: Problem, gang: Gang, runs: Runs) -> str:
 
 
 def of_tight(problem: Problem, gang: Gang, weights: Scoring, runs: Runs) -> str | None:
-    """For a gang that fits, but that the scheduler does not place by itself: requests of one of its shapes with which
-    it would, as an even part of a node."""
+    """For a gang that fits, but that the scheduler does not place by itself: an argument of the scheduler with which it
+    would, or requests of one of its shapes, as an even part of a node."""
+    if weights.keeps_errors and pod_by_pod.finds(problem, gang, weights._replace(keeps_errors=False)):
+        return "set predicateErrorCacheEnable: false for the action allocate: it asks no node again that refused a pod"
     for index, shape in enumerate(gang.shapes):
         for parts, node, changed in _even(problem, shape):
             requests = {**shape.requests, **changed}

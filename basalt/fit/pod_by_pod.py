@@ -13,18 +13,20 @@ from typing import Any, NamedTuple
 
 from basalt.fit.company import Company
 from basalt.fit.problem import Domain, Gang, Problem, Shape, holds
-from basalt.objects import mapping
+from basalt.objects import mapping, sequence
 from basalt.quantities import Resources
 from basalt.views.scheduler_configuration import Configuration
 
 _ORDERS = 8  # of pods with the same number in their tasks: their UIDs decide, once for all
 _DRAWS = 12  # among equal nodes: the scheduler tries again every second, and draws anew
 _HIGHEST = 100  # MaxNodeScore
+_WITH_TASKS = ("Job", "CronJob")  # of other pods no errors are kept (PredicateNodes in predicate_helper.go)
 _DIGITS = 9  # scores that differ by less are equal: Go and Python add in different orders
 
 
 class Scoring(NamedTuple):
-    """The weights of the declared plugins; 0 where one is not there. binpack and topology are by resource."""
+    """The weights of the declared plugins; 0 where one is not there. binpack and topology are by resource. keeps_errors
+    is whether a node that once refused a pod of a task is not asked again for the next one."""
 
     least: float = 0
     most: float = 0
@@ -34,12 +36,15 @@ class Scoring(NamedTuple):
     topology: float = 0
     topology_of: Mapping[str, float] = {}
     fading: float = 0  # of the tiers, for pods without a topology; below 0 where these are not packed at all
+    keeps_errors: bool = True
 
 
 def scoring(configuration: Configuration) -> Scoring:
     """The weights, as the configuration and the plugins' own defaults have them."""
     arguments = {each.name: mapping(each.settings.get("arguments")) for each in configuration.plugins()}
-    found = Scoring()
+    actions = map(mapping, sequence(mapping(configuration.value).get("configurations")))
+    allocate = next((mapping(each.get("arguments")) for each in actions if each.get("name") == "allocate"), {})
+    found = Scoring(keeps_errors=allocate.get("predicateErrorCacheEnable") is not False)
     if (order := arguments.get("nodeorder")) is not None:
         least, balanced = (_number(order, f"{name}.weight", 1) for name in ("leastrequested", "balancedresource"))
         found = found._replace(least=least, most=_number(order, "mostrequested.weight", 0), balanced=balanced)
@@ -113,6 +118,7 @@ class _Trial:
         self._pods = pods
         self._draws = draws
         self._of_tier = problem.of_tier
+        self._keeps_errors = weights.keeps_errors and gang.key.kind in _WITH_TASKS
 
     def succeeds(self) -> bool:
         """Domain after domain, the lowest tier first, as long as one is allowed."""
@@ -126,6 +132,7 @@ class _Trial:
         self._free = {node: dict(self._problem.free[node]) for node in domain.nodes}
         self._on: dict[str, int] = {}  # how many pods of the gang each node has got
         self._company = Company(self._problem, self._gang)
+        self._refusing: dict[int, set[str]] = {}
         placed = [0] * len(self._gang.shapes)
         failed: set[int] = set()
         must_all = self._gang.minimum == sum(shape.replicas for shape in self._gang.shapes)
@@ -151,8 +158,12 @@ class _Trial:
         return sum(placed) >= self._gang.minimum and all(needs)
 
     def _best(self, shape: Shape, index: int) -> str | None:
-        room = [node for node in sorted(self._free) if node in shape.nodes and holds(self._free[node], shape.requests)]
+        refusing = self._refusing.setdefault(index, set())
+        asked = [node for node in sorted(self._free) if node in shape.nodes and node not in refusing]
+        room = (node for node in asked if holds(self._free[node], shape.requests))
         nodes = [node for node in room if self._company.takes(index, node)]
+        if self._keeps_errors:
+            refusing.update(set(asked).difference(nodes))
         if len(nodes) < 2:
             return nodes[0] if nodes else None
         near = self._nearness(nodes, shape)
