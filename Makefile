@@ -9,14 +9,18 @@ BIN := $(VENV)/bin
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
 
-# Two sets of locked packages: what the compiler needs, and what its tests need on top.
+# Three sets of locked packages: what the compiler needs, what Pulumi needs on top, and what the tests need.
 $(VENV)/.runtime: requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.txt $(VENV)/.runtime
+$(VENV)/.pulumi: requirements-pulumi.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-pulumi.txt
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.txt $(VENV)/.pulumi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 

@@ -1,5 +1,6 @@
-"""Writes requirements.txt (what the compiler needs, and its build backend) and requirements-dev.txt (what its tests
-need on top) from pyproject.toml, with the hash of every file and no download address."""
+"""Writes requirements.txt (what the compiler needs, and its build backend), requirements-pulumi.txt (what `pulumi up`
+needs on top) and requirements-dev.txt (what the tests need on top of both) from pyproject.toml, with the hash of every
+file and no download address."""
 
 import subprocess
 import sys
@@ -22,7 +23,9 @@ def main() -> None:
     build = project["build-system"]["requires"]
     lock("requirements.txt", [*project["project"]["dependencies"], *build], [])
     dev = [each for each in project["dependency-groups"]["dev"] if each not in build]
-    lock("requirements-dev.txt", dev, ["requirements.txt"])
+    pulumi = project["project"]["optional-dependencies"]["pulumi"]
+    lock("requirements-pulumi.txt", pulumi, ["requirements.txt"])
+    lock("requirements-dev.txt", dev, ["requirements.txt", "requirements-pulumi.txt"])
 
 
 if __name__ == "__main__":
