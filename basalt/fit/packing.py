@@ -5,7 +5,7 @@ is a bin packing problem, which CP-SAT decides, for all of them together.
 """
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 from types import MappingProxyType
@@ -51,6 +51,7 @@ class Room:
         self.placement = dict(placement)
         self._free = {node: dict(amounts) for node, amounts in problem.free.items()}
         self._left = [limit.amount for limit in problem.limits]
+        self._full: dict[Hashable, set[str]] = {}  # for pods alike, the nodes that hold none and never will again
         gangs = {gang.key: gang for gang in problem.gangs}
         for key, counts in placement.items():
             self._take(gangs[key], counts)
@@ -87,13 +88,25 @@ class Room:
     def _filled(self, shape: Shape, pods: int, nodes: frozenset[str], used: Mapping[str, Resources]) -> dict[str, int]:
         """So many pods of the shape on the nodes, those first that the gang uses already; {} where they do not fit."""
         found: dict[str, int] = {}
-        for node in sorted(shape.nodes & nodes, key=lambda node: (node not in used, node)):
+        for node in self._open(shape, nodes, used):
             if not pods:
                 break
             if count := min(pods, holds(used.get(node) or self._free[node], shape.requests)):
                 found[node] = count
                 pods -= count
         return {} if pods else found
+
+    def _open(self, shape: Shape, nodes: frozenset[str], used: Mapping[str, Resources]) -> Iterator[str]:
+        """The nodes that may hold a pod of the shape, by name: those that are used already, then those with room."""
+        full = self._full.setdefault(tuple(sorted(shape.requests.items())), set())
+        yield from sorted(node for node in used if node in shape.nodes and node in nodes)
+        for node in self.problem.in_order(nodes):
+            if node in full or node in used or node not in shape.nodes:
+                continue
+            if holds(self._free[node], shape.requests):
+                yield node
+            else:
+                full.add(node)
 
     def _keeps_limits(self, gang: Gang, mix: Sequence[int]) -> bool:
         return all(
