@@ -262,9 +262,12 @@ class _Model:
         """Exactly one of the domains holds these pods; elsewhere there are none of them."""
         chosen = {domain.name: self._model.new_bool_var("") for domain in domains}
         self._model.add_exactly_one(chosen.values())
+        elsewhere: dict[str, list[Any]] = {}
+        for domain in domains:
+            for node in domain.nodes:
+                elsewhere.setdefault(node, []).append(~chosen[domain.name])
         for (_, node), count in counts.items():
-            holding = [chosen[domain.name] for domain in domains if node in domain.nodes]
-            self._model.add(count == 0).only_enforce_if([~each for each in holding])
+            self._model.add(count == 0).only_enforce_if(elsewhere.get(node, []))
 
     def _add_nodes(self, gangs: Sequence[Gang]) -> None:
         shapes = {(gang.key, index): shape for gang in gangs for index, shape in enumerate(gang.shapes)}
