@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement charts-lock demo sandbox test lint check fmt schemas charts docs golden lock bench clean
+.PHONY: help agreement charts-lock demo sandbox test lint check fmt schemas charts docs golden lock bench performance clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -77,6 +77,9 @@ lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyp
 bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.end_to_end
+
+performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (some minutes)
+	$(BIN)/python -m benchmarks.performance
 
 clean: ## remove the virtual environment and everything built
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .hypothesis

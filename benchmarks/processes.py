@@ -2,31 +2,36 @@
 
 import os
 import statistics
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 
 class Cost(NamedTuple):
-    """Of one process: CPU seconds and peak memory in MiB."""
+    """Of one process: CPU seconds, peak memory in MiB, and seconds on the clock."""
 
     cpu: float
     memory: float
+    wall: float = 0
 
 
-def run(command: list[str], folder: Path, *, ends_with: int = 0) -> Cost:
-    """The cost of the command in the folder, its output thrown away; it must end with the exit code."""
+def run(command: list[str], folder: Path, *, ends_with: int = 0, output: str = os.devnull) -> Cost:
+    """The cost of the command in the folder, its output thrown away or in a file; it must end with the exit code."""
+    started = time.perf_counter()
     child = os.fork()
     if child == 0:
         os.chdir(folder)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 1)
         os.execv(command[0], command)
     _, status, used = os.wait4(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code != ends_with:
         raise SystemExit(f"{' '.join(command)} ended with {code}")
-    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, time.perf_counter() - started)
 
 
 def median(costs: Sequence[Cost]) -> Cost:
-    return Cost(statistics.median(each.cpu for each in costs), max(each.memory for each in costs))
+    """The median of the times, and the highest peak."""
+    cpu, wall = (statistics.median(times) for times in ([each.cpu for each in costs], [each.wall for each in costs]))
+    return Cost(cpu, max(each.memory for each in costs), wall)

@@ -4,13 +4,13 @@ A gang that fits the room that others left is placed there at once. Where it doe
 is a bin packing problem, which CP-SAT decides, for all of them together.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
 from basalt.fit.company import Neighbours
-from basalt.fit.problem import PLENTY, Domain, Gang, Key, Limit, Placement, Problem, holds
+from basalt.fit.problem import PLENTY, Domain, Gang, Key, Limit, Placement, Problem, Shape, holds
 from basalt.fit.solver import Answer, Model, Outcome
 from basalt.quantities import Amount, Resources
 
@@ -43,6 +43,7 @@ class Room:
         self.placement = dict(placement)
         self._free = dict(problem.free)
         self._left = [limit.amount for limit in problem.limits]
+        self._full: dict[Hashable, set[str]] = {}  # for pods alike, the nodes that hold none and never will again
         self._neighbours = Neighbours(problem)
         gangs = {gang.key: gang for gang in problem.gangs}
         for key, counts in placement.items():
@@ -109,7 +110,7 @@ class Room:
         A trial in which they do not is of no use any more, but where a single pod was asked for."""
         shape, slot = gang.shapes[index], (gang.key, index)
         is_free = slot not in self.problem.aparts_of
-        for node in sorted(shape.nodes & nodes, key=lambda node: (node not in trial.used, node)):
+        for node in self._open(shape, nodes, trial.used):
             free = trial.used.get(node) or self._free[node]
             count = min(pods, holds(free, shape.requests), PLENTY if is_free else trial.neighbours.suffer(slot, node))
             if not count:
@@ -122,6 +123,19 @@ class Room:
             if not pods:
                 return True
         return not pods
+
+    def _open(self, shape: Shape, nodes: frozenset[str], used: Mapping[str, Resources]) -> Iterator[str]:
+        """The nodes that may hold a pod of the shape, by name: those that are used already, then those with room."""
+        full = self._full.setdefault(tuple(sorted(shape.requests.items())), set())
+        yield from sorted(node for node in used if node in shape.nodes and node in nodes)
+        before = frozenset(used)
+        for node in self.problem.in_order(nodes):
+            if node in full or node in before or node not in shape.nodes:
+                continue
+            if holds(self._free[node], shape.requests):
+                yield node
+            else:
+                full.add(node)
 
     def _keeps_limits(self, gang: Gang, mix: Sequence[int]) -> bool:
         return all(

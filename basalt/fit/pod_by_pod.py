@@ -8,6 +8,7 @@ v1.14; those of nodeorder are NodeResourcesFit and NodeResourcesBalancedAllocati
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -103,7 +104,8 @@ def _is_roomy(problem: Problem, gang: Gang, domain: Domain) -> bool:
     shapes = [shape.requests for shape in gang.shapes]
     free = (problem.free[node] for node in nodes)
     pods = sum(shape.replicas for shape in gang.shapes)
-    return sum(all(holds(each, requests) for requests in shapes) for each in free) >= pods
+    roomy = (each for each in free if all(holds(each, requests) for requests in shapes))
+    return sum(1 for _ in islice(roomy, pods)) == pods  # no more than is needed: there may be thousands
 
 
 class _Trial:

@@ -153,6 +153,16 @@ class Problem:
     def everywhere(self) -> Domain:
         return Domain("", 0, frozenset(self.free))
 
+    def in_order(self, nodes: frozenset[str]) -> tuple[str, ...]:
+        """The nodes by name; those of a domain are sorted once."""
+        if nodes not in self._in_order:
+            self._in_order[nodes] = tuple(sorted(nodes))
+        return self._in_order[nodes]
+
+    @cached_property
+    def _in_order(self) -> dict[frozenset[str], tuple[str, ...]]:
+        return {}
+
     @cached_property
     def _allowed(self) -> dict[int, tuple[Domain, ...]]:
         return {}

@@ -88,7 +88,10 @@ class Model:
         for (_, node), count in counts.items():
             if node not in inside:
                 self._model.add(count == 0)
-        sums = [sum(count for (_, node), count in counts.items() if node in each.nodes) for each in spread.domains]
+        by_node: dict[str, list[Any]] = {}
+        for (_, node), count in counts.items():
+            by_node.setdefault(node, []).append(count)
+        sums = [sum(count for node in each.nodes for count in by_node.get(node, ())) for each in spread.domains]
         floor = self._model.new_int_var(0, PLENTY if spread.is_lifted else 0, "")
         for total in sums:
             if spread.is_lifted:
@@ -120,9 +123,12 @@ class Model:
         """Exactly one of the domains holds these pods; elsewhere there are none of them."""
         chosen = {domain.name: self._model.new_bool_var("") for domain in domains}
         self._model.add_exactly_one(chosen.values())
+        elsewhere: dict[str, list[Any]] = {}
+        for domain in domains:
+            for node in domain.nodes:
+                elsewhere.setdefault(node, []).append(~chosen[domain.name])
         for (_, node), count in counts.items():
-            holding = [chosen[domain.name] for domain in domains if node in domain.nodes]
-            self._model.add(count == 0).only_enforce_if([~each for each in holding])
+            self._model.add(count == 0).only_enforce_if(elsewhere.get(node, []))
 
     def _add_nodes(self, gangs: Sequence[Gang]) -> None:
         shapes = {(gang.key, index): shape for gang in gangs for index, shape in enumerate(gang.shapes)}
