@@ -46,7 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     add("check", "findings only", environment=_ANYTHING)
     compile_command = add("compile", "findings; where there is no error, writes the manifests")
     compile_command.add_argument("-o", "--output", metavar="DIR", help="default build/<env>; - for one YAML stream")
-    add("topology", "the tree of domains, and per tier the largest gang each resource allows")
+    topology = add("topology", "the tree of domains, and per tier the largest gang each resource allows")
+    topology.add_argument(
+        "--shape", metavar="REQUESTS", help="also the largest gang of pods that request cpu=16,memory=128Gi,..."
+    )
     fit = add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING)
     fit.add_argument("--lose", metavar="NAME", action="append", help="a node or HyperNode that has failed; repeatable")
     fit.add_argument(
