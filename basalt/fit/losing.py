@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from basalt.fit import reading, verdicts
-from basalt.fit.verdicts import State, Verdict
+from basalt.fit.problem import Gang
+from basalt.fit.refitting import Alone, Loss, Together, losses
+from basalt.fit.verdicts import Solved, State, Verdict
 from basalt.index import Index
 
 _ORDER = (State.FITS, State.CONTENDED, State.UNKNOWN, State.NEVER)
@@ -46,13 +48,43 @@ def without(index: Index, lost: frozenset[str]) -> list[Verdict]:
 
 def falls(index: Index, tier: str) -> Iterator[Fall]:
     """For each domain of the tier, by name or number, the jobs that get a worse verdict without it."""
-    tiers = {each.name: each for each in index.hyper_nodes if tier in (str(each.tier), each.tier_name)}
-    if not tiers:
+    domains = domains_of(index, tier)
+    if not domains:
         known = dict.fromkeys(each.tier_name or str(each.tier) for each in index.hyper_nodes if each.tier is not None)
         raise Unknown(tier, list(known))
-    before = {each.job.key: each for each in verdicts.of(index)}
-    for name in sorted(tiers):
-        for after in without(index, index.hyper_nodes.nodes_below[name]):
+    solved = verdicts.solved(index)
+    before = {each.job.key: each for each in solved.verdicts}
+    quick = _Quick(solved)
+    for loss in losses(index, solved.read.problem, domains):
+        for after in () if quick.keeps(loss) else without(index, loss.nodes):
             earlier = before[after.job.key]
             if _ORDER.index(after.state) > _ORDER.index(earlier.state):
-                yield Fall(name, earlier, after)
+                yield Fall(loss.domain, earlier, after)
+
+
+def domains_of(index: Index, tier: str) -> list[str]:
+    """The HyperNodes of the tier that has the name or number."""
+    named = index.job_tiers.names.get(tier, ()) if index.job_tiers else ()
+    return sorted(
+        each.name for each in index.hyper_nodes if tier in (str(each.tier), each.tier_name) or each.tier in named
+    )
+
+
+class _Quick:
+    """Whether no verdict is worse after a loss, where that is seen quickly.
+
+    What fits stays so where all of it is placed again; what waits for it does, as long as it would run alone; and what
+    never runs does not run on less. Where it was not known whether a job fits, nothing is seen quickly.
+    """
+
+    def __init__(self, solved: Solved) -> None:
+        def gangs(state: State) -> list[Gang]:
+            return [each.job.gang for each in solved.verdicts if each.state is state]
+
+        problem = solved.read.problem
+        self._is_open = any(each.state is State.UNKNOWN and not each.job.gap for each in solved.verdicts)
+        self._together = Together(problem, gangs(State.FITS), solved.placement)
+        self._alone = Alone(problem, gangs(State.CONTENDED))
+
+    def keeps(self, loss: Loss) -> bool:
+        return not self._is_open and self._together.withstand(loss) and self._alone.withstand(loss)

@@ -67,6 +67,21 @@ class Room:
                     return True
         return False
 
+    def place(self, gang: Gang, counts: Mapping[tuple[int, str], int]) -> None:
+        """Puts the gang where it has been before."""
+        self.placement[gang.key] = counts
+        self._take(gang, counts)
+
+    def remove(self, gang: Gang) -> Mapping[tuple[int, str], int]:
+        """Takes a gang out again; returns where it stood."""
+        counts = self.placement.pop(gang.key)
+        self._take(gang, counts, sign=-1)
+        return counts
+
+    def keeps_less(self, less: Sequence[Amount]) -> bool:
+        """Whether the limits would hold if each were lower by so much."""
+        return all(left >= each for left, each in zip(self._left, less, strict=True))
+
     def _packed(self, gang: Gang, domain: Domain, mix: Sequence[int]) -> Counts | None:
         """The pods of the mix on the domain's nodes, the largest first, each node filled before the next."""
         found: Counts = {}
@@ -102,16 +117,16 @@ class Room:
             if gang.key in limit.costs
         )
 
-    def _take(self, gang: Gang, counts: Mapping[tuple[int, str], int]) -> None:
+    def _take(self, gang: Gang, counts: Mapping[tuple[int, str], int], *, sign: int = 1) -> None:
         mix = [0] * len(gang.shapes)
         for (index, node), count in counts.items():
             mix[index] += count
             free = self._free[node]
             for resource, amount in gang.shapes[index].requests.items():
-                free[resource] = free.get(resource, 0) - amount * count
+                free[resource] = free.get(resource, 0) - sign * amount * count
         for number, limit in enumerate(self.problem.limits):
             if gang.key in limit.costs:
-                self._left[number] -= _cost(limit, gang.key, mix)
+                self._left[number] -= sign * _cost(limit, gang.key, mix)
 
 
 def _smallest_first(domains: Iterable[Domain]) -> list[Domain]:

@@ -86,6 +86,16 @@ def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
     return Read(jobs, problem, scoring, index.job_tiers.numbers if index.job_tiers else {})
 
 
+def is_hierarchical(index: Index) -> bool:
+    """Whether the queues above one count."""
+    return index.scheduler is None or index.scheduler.plugin_has("capacity", "enableHierarchy")
+
+
+def owner_of(queue: str) -> str:
+    """What the limits of a queue have for their owner."""
+    return "the cluster" if queue == ROOT else f"queue {queue}"
+
+
 class _Reader:
     def __init__(self, index: Index, lost: AbstractSet[str]) -> None:
         self._index = index
@@ -97,7 +107,7 @@ class _Reader:
         configuration = index.scheduler
         # Where nothing says how the scheduler is configured, it is taken to enforce what is declared.
         self._plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
-        self._is_hierarchical = configuration is None or configuration.plugin_has("capacity", "enableHierarchy")
+        self._is_hierarchical = is_hierarchical(index)
         left = [node for node in index.nodes if node.name not in lost]
         self._total = add(*(parse_map(node.allocatable) for node in left))
         takers = [node for node in left if node.takes_pods]
@@ -268,10 +278,9 @@ class _Reader:
         """Its capability is the business of a rule of its own; what others are guaranteed is not."""
         queue = self._index.queues.queues.get(name)
         if queue is not None and queue.capability.get(resource) == amount:
-            return Limit("gang-fits-its-queue", f"queue {name}", resource, amount, costs)
-        owner = "the cluster" if name == ROOT else f"queue {name}"
+            return Limit("gang-fits-its-queue", owner_of(name), resource, amount, costs)
         note = " beside what others are guaranteed" if amount < self._total.get(resource, 0) else ""
-        return Limit("gang-fits-a-domain", owner, resource, amount, costs, note=note)
+        return Limit("gang-fits-a-domain", owner_of(name), resource, amount, costs, note=note)
 
     def _quota_limits(self, jobs: Mapping[int, Job]) -> Iterator[Limit]:
         amounts: dict[tuple[str, str], Amount] = {}
