@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from basalt import names
 from basalt.commands import compiled, exit_code, paint, print_findings, write
 from basalt.findings import Severity
-from basalt.fit import losing, verdicts
+from basalt.fit import losing, surviving, verdicts
 from basalt.fit.verdicts import State, Verdict, summary
 from basalt.index import Index
 from basalt.loading.files import Misuse
@@ -33,7 +33,8 @@ def fit(options: Options) -> int:
         jobs = {"jobs": [each.as_json() for each in found], "summary": summary(found)}
         write(json_format.text({"environment": compilation.name, **jobs}))
     else:
-        write(fit_text.report(found, paint(options), quiet=options.quiet))
+        survivals = () if lost else surviving.of(index)
+        write(fit_text.report(found, survivals, paint(options), quiet=options.quiet))
     if any(each.severity is Severity.ERROR and not each.waived for each in compilation.findings):
         print_findings(compilation, options, to_stderr=True)
     return max(exit_code(compilation, options), int(any(each.state is State.NEVER for each in found)))

@@ -1,8 +1,9 @@
 """Verdicts as people read them: one line a job, its reason and its way out under it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from basalt.fit.losing import Fall
+from basalt.fit.surviving import Survival
 from basalt.fit.verdicts import State, Verdict, summary
 from basalt.names import counted
 from basalt.reporting.text import Paint, printable
@@ -11,8 +12,14 @@ _COLOURS = {State.FITS: "32", State.CONTENDED: "33", State.NEVER: "31", State.UN
 _NODES = 8  # shown of a placement
 
 
-def report(verdicts: Sequence[Verdict], paint: Paint, *, quiet: bool) -> str:
-    lines = [line for verdict in verdicts for line in _lines(verdict, paint)]
+def report(verdicts: Sequence[Verdict], survivals: Iterable[Survival], paint: Paint, *, quiet: bool) -> str:
+    """A line for each job; under it the reason and the way out, and whether it survives what it must."""
+    survived = {each.job.key: each.text for each in survivals}
+    lines: list[str] = []
+    for verdict in verdicts:
+        lines.extend(_lines(verdict, paint))
+        if (text := survived.get(verdict.job.key)) is not None:
+            lines.append(f"  {printable(text)}")
     if not quiet:
         counts = summary(verdicts)
         found = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
