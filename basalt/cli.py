@@ -46,8 +46,21 @@ def _parser() -> argparse.ArgumentParser:
     add("check", "findings only", environment=_ANYTHING)
     compile_command = add("compile", "findings; where there is no error, writes the manifests")
     compile_command.add_argument("-o", "--output", metavar="DIR", help="default build/<env>; - for one YAML stream")
-    add("topology", "the tree of domains, and per tier the largest gang each resource allows")
-    fit = add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING)
+    topology = add("topology", "the tree of domains, and per tier the largest gang each resource allows")
+    topology.add_argument(
+        "--shape", metavar="REQUESTS", help="also the largest gang of pods that request cpu=16,memory=128Gi,..."
+    )
+    _add_fit(add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING))
+    explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
+    explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
+    schema = add("schema", "the JSON Schema of a document, for editors", environment="")
+    schema.add_argument("kind", metavar="KIND", help="Environment, Team, TrainingJob or Guardrail")
+    _add_cluster_commands(add)
+    _add_sandbox(commands, common)
+    return parser
+
+
+def _add_fit(fit: _Parser) -> None:
     fit.add_argument("--lose", metavar="NAME", action="append", help="a node or HyperNode that has failed; repeatable")
     fit.add_argument(
         "--lose-any", metavar="TIER", help="what becomes of the jobs when any one domain of the tier fails"
@@ -59,13 +72,6 @@ def _parser() -> argparse.ArgumentParser:
         "stand for the declared ones, and jobs that run keep their places",
     )
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
-    explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
-    explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
-    schema = add("schema", "the JSON Schema of a document, for editors", environment="")
-    schema.add_argument("kind", metavar="KIND", help="Environment, Team, TrainingJob or Guardrail")
-    _add_cluster_commands(add)
-    _add_sandbox(commands, common)
-    return parser
 
 
 def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:

@@ -12,11 +12,14 @@ from basalt import explaining, explaining_groups, names, tree
 from basalt.api.schemas import document_schema
 from basalt.compiling import Compilation, compile_folder
 from basalt.findings import fails
+from basalt.fit import shapes
+from basalt.fit.shapes import Fitting
 from basalt.gathering.documents import KINDS
 from basalt.gathering.folders import folder_of, project_of
 from basalt.loading.files import Misuse
+from basalt.quantities import Resources
 from basalt.rendering import layout, switch
-from basalt.reporting import github, json_format, sarif, text, tree_text
+from basalt.reporting import github, json_format, sarif, shape_text, text, tree_text
 from basalt.rules import FAMILIES, RULES
 
 Options = argparse.Namespace
@@ -59,17 +62,27 @@ def _refuse_inside_input(folder: Path, root: Path) -> None:
 
 
 def topology(options: Options) -> int:
+    shape = None if options.shape is None else shapes.parse_shape(options.shape)
     compilation = compiled(options)
     drawn = tree.draw(compilation.index)
+    fitting = None if shape is None else _fitting(compilation, shape)
     if options.format == "json":
         found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
-        write(json_format.text({**found, **drawn.as_json()}))
+        shaped = {} if shape is None else {"shape": fitting.as_json() if fitting else None}
+        write(json_format.text({**found, **drawn.as_json(), **shaped}))
     elif compilation.has_environment:
         write(tree_text.tree(compilation.name, drawn, paint(options)))
+        if fitting is not None:
+            write(shape_text.report(fitting, paint(options)))
     code = exit_code(compilation, options)
     if code:
         print_findings(compilation, options, to_stderr=True)
     return code
+
+
+def _fitting(compilation: Compilation, shape: Resources) -> Fitting | None:
+    """None where nothing is known for sure, since a document cannot be read."""
+    return None if compilation.index.broken is not None else shapes.fitting(compilation.index, shape)
 
 
 def explain(options: Options) -> int:

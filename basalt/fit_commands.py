@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from basalt import names
 from basalt.commands import compiled, exit_code, paint, print_findings, write
 from basalt.findings import Severity
-from basalt.fit import beside, losing, running
+from basalt.fit import beside, losing, running, surviving
 from basalt.fit.verdicts import State, Verdict, summary
 from basalt.index import Index
 from basalt.loading import files, snapshots
@@ -39,7 +39,8 @@ def fit(options: Options) -> int:
         runs = {"running": [each.as_json() for each in now.places]} if now is not None else {}
         write(json_format.text({"environment": compilation.name, **jobs, **runs}))
     else:
-        write(fit_text.report(found, paint(options), quiet=options.quiet, now=now))
+        survivals = () if lost or now is not None else surviving.of(index)
+        write(fit_text.report(found, survivals, paint(options), quiet=options.quiet, now=now))
     if any(each.severity is Severity.ERROR and not each.waived for each in compilation.findings):
         print_findings(compilation, options, to_stderr=True)
     return max(exit_code(compilation, options), int(any(each.state is State.NEVER for each in found)))

@@ -11,6 +11,7 @@ from basalt.pointers import Pointer
 
 RELEASE = ("helm.sh/v3", "Release")
 CHART_DIGEST = "basalt.dev/chart-digest"  # of the archive that a release is meant to install
+SURVIVE = "basalt.dev/survive"  # of a job: the tier of which any one domain may fail, by name or number
 MANAGED_BY = {"app.kubernetes.io/managed-by": "basalt"}
 
 

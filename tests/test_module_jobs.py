@@ -626,6 +626,7 @@ MISTAKES = [
     ("timeZone: Europe/Berlin", "timeZone: Europe/Belrin", "cron-schedule-is-valid"),
     ("after: [tokenize]", "after: [tokenise]", "flow-is-a-dag"),
     ("flow: {name: llm}", "flow: {name: llm}\n  ttlAfterFinished: 1h", "document-matches-schema"),
+    ("flow: {name: llm}", "flow: {name: llm}\n  topology: {survive: rack}", "document-matches-schema"),
     ("flow: {name: llm}", 'flow: {name: llm}\n  schedule: "@daily"', "document-matches-schema"),
     ("flow: {name: llm}", "flow: {name: llm}\n  cron: {suspend: true}", "document-matches-schema"),
     ("replicas: 8", "replicas: 9", "partitions-multiply"),

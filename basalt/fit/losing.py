@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from basalt.fit import beside, reading, verdicts
-from basalt.fit.verdicts import State, Verdict
+from basalt.fit.problem import Gang
+from basalt.fit.refitting import Alone, Loss, Together, losses
+from basalt.fit.verdicts import Solved, State, Verdict
 from basalt.index import Index
 from basalt.loading.snapshots import Snapshot
 
@@ -49,13 +51,44 @@ def without(index: Index, lost: frozenset[str], snapshot: Snapshot | None = None
 
 def falls(index: Index, tier: str, snapshot: Snapshot | None = None) -> Iterator[Fall]:
     """For each domain of the tier, by name or number, the jobs that get a worse verdict without it."""
-    tiers = {each.name: each for each in index.hyper_nodes if tier in (str(each.tier), each.tier_name)}
-    if not tiers:
+    domains = domains_of(index, tier)
+    if not domains:
         known = dict.fromkeys(each.tier_name or str(each.tier) for each in index.hyper_nodes if each.tier is not None)
         raise Unknown(tier, list(known))
-    before = {each.job.key: each for each in without(index, frozenset(), snapshot)}
-    for name in sorted(tiers):
-        for after in without(index, index.hyper_nodes.nodes_below[name], snapshot):
+    solved = verdicts.solved(index)
+    start = without(index, frozenset(), snapshot) if snapshot is not None else solved.verdicts
+    before = {each.job.key: each for each in start}
+    quick = _Quick(solved)
+    for loss in losses(index, solved.read.problem, domains):
+        for after in () if snapshot is None and quick.keeps(loss) else without(index, loss.nodes, snapshot):
             earlier = before[after.job.key]
             if _ORDER.index(after.state) > _ORDER.index(earlier.state):
-                yield Fall(name, earlier, after)
+                yield Fall(loss.domain, earlier, after)
+
+
+def domains_of(index: Index, tier: str) -> list[str]:
+    """The HyperNodes of the tier that has the name or number."""
+    named = index.job_tiers.names.get(tier, ()) if index.job_tiers else ()
+    return sorted(
+        each.name for each in index.hyper_nodes if tier in (str(each.tier), each.tier_name) or each.tier in named
+    )
+
+
+class _Quick:
+    """Whether no verdict is worse after a loss, where that is seen quickly.
+
+    What fits stays so where all of it is placed again; what waits for it does, as long as it would run alone; and what
+    never runs does not run on less. Where it was not known whether a job fits, nothing is seen quickly.
+    """
+
+    def __init__(self, solved: Solved) -> None:
+        def gangs(state: State) -> list[Gang]:
+            return [each.job.gang for each in solved.verdicts if each.state is state]
+
+        problem = solved.read.problem
+        self._is_open = any(each.state is State.UNKNOWN and not each.job.gap for each in solved.verdicts)
+        self._together = Together(problem, gangs(State.FITS), solved.placement)
+        self._alone = Alone(problem, gangs(State.CONTENDED))
+
+    def keeps(self, loss: Loss) -> bool:
+        return not self._is_open and self._together.withstand(loss) and self._alone.withstand(loss)

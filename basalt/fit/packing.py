@@ -61,6 +61,29 @@ class Room:
                     return True
         return False
 
+    def place(self, gang: Gang, counts: Mapping[tuple[int, str], int]) -> None:
+        """Puts the gang where it has been before."""
+        self.placement[gang.key] = counts
+        self._take(gang, counts)
+
+    def remove(self, gang: Gang) -> Mapping[tuple[int, str], int]:
+        """Takes a gang out again; returns where it stood."""
+        counts = self.placement.pop(gang.key)
+        self._take(gang, counts, sign=-1)
+        for full in self._full.values():
+            full.difference_update(node for _, node in counts)
+        if self.problem.aparts:
+            self._neighbours = Neighbours(self.problem)
+            for key, others in self.placement.items():
+                for (index, node), count in others.items():
+                    if count:
+                        self._neighbours.add((key, index), node)
+        return counts
+
+    def keeps_less(self, less: Sequence[Amount]) -> bool:
+        """Whether the limits would hold if each were lower by so much."""
+        return all(left >= each for left, each in zip(self._left, less, strict=True))
+
     def _packed(self, gang: Gang, domain: Domain, mix: Sequence[int]) -> Counts | None:
         """The pods of the mix on the domain's nodes, the largest first, each node filled before the next."""
         trial = _Trial({}, {}, self._neighbours.branch(), {})
@@ -144,18 +167,18 @@ class Room:
             if gang.key in limit.costs
         )
 
-    def _take(self, gang: Gang, counts: Mapping[tuple[int, str], int]) -> None:
+    def _take(self, gang: Gang, counts: Mapping[tuple[int, str], int], *, sign: int = 1) -> None:
         mix = [0] * len(gang.shapes)
         for (index, node), count in counts.items():
             mix[index] += count
             free, requests = self._free[node], gang.shapes[index].requests
-            taken = {name: free.get(name, 0) - amount * count for name, amount in requests.items()}
-            self._free[node] = {**free, **taken}
-            if count:
+            left = {name: free.get(name, 0) - sign * amount * count for name, amount in requests.items()}
+            self._free[node] = {**free, **left}
+            if count and sign > 0:
                 self._neighbours.add((gang.key, index), node)
         for number, limit in enumerate(self.problem.limits):
             if gang.key in limit.costs:
-                self._left[number] -= _cost(limit, gang.key, mix)
+                self._left[number] -= sign * _cost(limit, gang.key, mix)
 
 
 def _smallest_first(domains: Iterable[Domain]) -> list[Domain]:

@@ -83,6 +83,16 @@ def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
     return Read(jobs, problem, scoring, index.job_tiers.numbers if index.job_tiers else {})
 
 
+def is_hierarchical(index: Index) -> bool:
+    """Whether the queues above one count."""
+    return index.scheduler is None or index.scheduler.plugin_has("capacity", "enableHierarchy")
+
+
+def owner_of(queue: str) -> str:
+    """What the limits of a queue have for their owner."""
+    return "the cluster" if queue == ROOT else f"queue {queue}"
+
+
 class _Reader:
     def __init__(self, index: Index, lost: AbstractSet[str]) -> None:
         self._index = index
@@ -94,14 +104,15 @@ class _Reader:
         configuration = index.scheduler
         # Where nothing says how the scheduler is configured, it is taken to enforce what is declared.
         self._plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
-        self._is_hierarchical = configuration is None or configuration.plugin_has("capacity", "enableHierarchy")
+        self._is_hierarchical = is_hierarchical(index)
         left = [node for node in index.nodes if node.name not in lost]
         self._total = add(*(parse_map(node.allocatable) for node in left))
         takers = [node for node in left if node.takes_pods]
         self.offers = {node.name: parse_map(node.allocatable) for node in takers}
         self.free = {node.name: self._free(node) for node in takers}
+        open_ones = frozenset(self.free)
         self.domains = tuple(
-            Domain(each.name, each.tier, index.hyper_nodes.nodes_below[each.name] & self.free.keys())
+            Domain(each.name, each.tier, index.hyper_nodes.nodes_below[each.name] & open_ones)
             for each in index.hyper_nodes
             if each.tier is not None
         )
@@ -335,11 +346,10 @@ class _Reader:
         """Its capability is the business of a rule of its own; what others are guaranteed is not."""
         queue = self._index.queues.queues.get(name)
         if queue is not None and queue.capability.get(resource) == amount:
-            return Limit("gang-fits-its-queue", f"queue {name}", resource, amount, costs, of=Key("Queue", "", name))
-        owner = "the cluster" if name == ROOT else f"queue {name}"
+            return Limit("gang-fits-its-queue", owner_of(name), resource, amount, costs, of=Key("Queue", "", name))
         note = " beside what others are guaranteed" if amount < self._total.get(resource, 0) else ""
         of = Key("Queue", "", name)
-        return Limit("gang-fits-a-domain", owner, resource, amount, costs, note=note, of=of)
+        return Limit("gang-fits-a-domain", owner_of(name), resource, amount, costs, note=note, of=of)
 
     def _quota_limits(self, jobs: Mapping[int, Job]) -> Iterator[Limit]:
         amounts: dict[tuple[Key, str], Amount] = {}

@@ -4,7 +4,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from basalt import names
 from basalt.fit import changes, checking, packing, pod_by_pod, reading
@@ -57,19 +57,35 @@ class Verdict:
         }
 
 
-@lru_cache(maxsize=1)  # the rules and the command ask for the same
+class Solved(NamedTuple):
+    """The verdicts on what was read, and the placement of all jobs that fit together."""
+
+    read: Read
+    verdicts: tuple[Verdict, ...]
+    placement: Placement
+
+
 def of(index: Index) -> tuple[Verdict, ...]:
     """The verdicts on all that is declared."""
-    return tuple(verdicts(reading.read(index)))
+    return solved(index).verdicts
+
+
+@lru_cache(maxsize=1)  # the rules and the command ask for the same
+def solved(index: Index) -> Solved:
+    return _solved(reading.read(index))
 
 
 def verdicts(read: Read) -> list[Verdict]:
     """A verdict on every job, in their order. Raises where the proof of one does not hold: that is a bug."""
+    return [*_solved(read).verdicts]
+
+
+def _solved(read: Read) -> Solved:
     judge = _Judge(read.problem, read.scoring, read.tier_names)
     found = [judge.judged(job) for job in read.jobs]
     if (fault := checking.fault(read.problem, judge.placement)) is not None:
         raise AssertionError(f"the placement of the jobs that fit is none: {fault}")
-    return [judge.settled(each) for each in found]
+    return Solved(read, tuple(judge.settled(each) for each in found), judge.placement)
 
 
 class _Judge:

@@ -46,6 +46,9 @@ def _starts(spec: Mapping[str, Any]) -> _Faults:
     if "schedule" in spec and "flow" in spec:
         message = "the job starts by its schedule or in its flow, not by both"
         yield ("spec", "schedule"), message, "take one of schedule and flow out"
+    if "flow" in spec and "survive" in mapping(spec.get("topology")):
+        message = "a step of a flow gets no verdict, so nobody would see that it does not survive"
+        yield ("spec", "topology", "survive"), message, "take survive out, or flow"
     if "cron" in spec and "schedule" not in spec:
         yield ("spec", "cron"), "there is no schedule that cron could be about", 'add schedule, such as "0 2 * * *"'
 

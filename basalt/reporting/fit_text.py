@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from basalt.fit.beside import Beside
 from basalt.fit.losing import Fall
+from basalt.fit.surviving import Survival
 from basalt.fit.verdicts import State, Verdict, summary
 from basalt.names import counted
 from basalt.reporting.text import Paint, printable
@@ -13,9 +14,22 @@ _NODES = 8  # shown of a placement
 _RUNNING = 10  # shown of what runs now
 
 
-def report(verdicts: Sequence[Verdict], paint: Paint, *, quiet: bool, now: Beside | None = None) -> str:
-    """A line or more of each verdict; now is what runs, where that is known."""
-    lines = [line for verdict in verdicts for line in _lines(verdict, paint, now)]
+def report(
+    verdicts: Sequence[Verdict],
+    survivals: Iterable[Survival],
+    paint: Paint,
+    *,
+    quiet: bool,
+    now: Beside | None = None,
+) -> str:
+    """A line for each job; under it the reason and the way out, and whether it survives what it must; now is what runs,
+    where that is known."""
+    survived = {each.job.key: each.text for each in survivals}
+    lines: list[str] = []
+    for verdict in verdicts:
+        lines.extend(_lines(verdict, paint, now))
+        if (text := survived.get(verdict.job.key)) is not None:
+            lines.append(f"  {printable(text)}")
     if not quiet:
         lines += _running(now, paint) if now is not None else []
         counts = summary(verdicts)

@@ -9,12 +9,12 @@ from basalt.api.versions import Version
 from basalt.findings import Problem, Severity
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
-from basalt.objects import mapping, sequence
+from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer
 from basalt.quantities import parse
 from basalt.rules.bounds import bounded
 from basalt.rules.rule import Rule
-from basalt.views import network_topology
+from basalt.views import network_topology, survival
 from basalt.views.hyper_nodes import HyperNode
 from basalt.views.network_topology import ConstrainedJob, Constraint, Pods, Tiers
 from basalt.views.scheduler_configuration import Configuration
@@ -75,6 +75,19 @@ def topology_tier_exists(index: Index) -> Iterator[Problem]:
             if _limit(job, constraint, tiers) is None and (fault := _tier_fault(index, job, constraint, tiers)):
                 yield Problem(job.object, constraint.at_tier, *fault)
 
+    for declared in index.objects:
+        tier = survival.tier_of(declared)
+        if tier is not None and tier not in tiers.names and tier not in map(str, tiers.numbers):
+            yield Problem(declared, survival.AT, *_survive_fault(index, declared, tier, tiers))
+
+
+def _survive_fault(index: Index, declared: KubeObject, tier: str, tiers: Tiers) -> tuple[str, str]:
+    field = "topology.survive" if declared.module else survival.AT[-1]
+    if not tiers:
+        instead = "declare the topology's tiers" if index.environment else "declare the HyperNodes"
+        return f"tier {tier} does not exist: no tier is declared", f"{instead}, or take {field} out"
+    return f"no tier is called {tier}: there is nothing to survive", _name_hint(index, declared, tier, tiers)
+
 
 def _tier_fault(index: Index, job: ConstrainedJob, constraint: Constraint, tiers: Tiers) -> tuple[str, str] | None:
     number, name = constraint.number, constraint.name
@@ -85,7 +98,9 @@ def _tier_fault(index: Index, job: ConstrainedJob, constraint: Constraint, tiers
     effect = ": nothing is constrained" if constraint.is_hard else ""
     if number is None:
         unknown = name is not None and name not in tiers.names
-        return (f"no tier is called {name}{effect}", _name_hint(index, job, name or "", tiers)) if unknown else None
+        return (
+            (f"no tier is called {name}{effect}", _name_hint(index, job.object, name or "", tiers)) if unknown else None
+        )
     hint = f"name a tier: {_range(tiers)}"
     if number < tiers.lowest:
         effect = ": no domain is allowed, and the job never runs" if constraint.is_hard else ""
@@ -95,12 +110,12 @@ def _tier_fault(index: Index, job: ConstrainedJob, constraint: Constraint, tiers
     return None
 
 
-def _name_hint(index: Index, job: ConstrainedJob, name: str, tiers: Tiers) -> str:
+def _name_hint(index: Index, declared: KubeObject, name: str, tiers: Tiers) -> str:
     domain = index.hyper_nodes.by_name.get(name)
     if domain is not None and domain.tier is not None:
         return f"{name} is a domain of tier {tiers.show(domain.tier)}: name the tier"
     if name in map(str, tiers.numbers):
-        return f"write {'highestTier' if job.object.module else 'highestTierAllowed'}: {name}, without quotes"
+        return f"write {'highestTier' if declared.module else 'highestTierAllowed'}: {name}, without quotes"
     return names.did_you_mean(name, tiers.names, otherwise=f"name a tier: {_range(tiers)}")
 
 

@@ -4,12 +4,14 @@ from collections.abc import Iterator
 
 from basalt import names
 from basalt.findings import Problem, Severity
-from basalt.fit import verdicts
+from basalt.fit import surviving, verdicts
 from basalt.fit.reading import Job
+from basalt.fit.surviving import Survival
 from basalt.fit.verdicts import State
 from basalt.index import Fact, Index
 from basalt.pointers import Pointer, has
 from basalt.rules.rule import Rule
+from basalt.views import survival
 
 _OWN = "gang-fits-a-domain"
 
@@ -19,6 +21,18 @@ def gang_fits_a_domain(index: Index) -> Iterator[Problem]:
         if verdict.state is State.NEVER and verdict.reason is not None and verdict.reason.rule == _OWN:
             hint = verdict.change or "add nodes, or ask for less"
             yield Problem(verdict.job.object, _size(verdict.job), verdict.reason.message, hint)
+    for found in surviving.of(index):
+        if found.falls:
+            yield Problem(found.job.object, survival.AT, found.text, _rescue(found))
+
+
+def _rescue(found: Survival) -> str:
+    """The way out for a job that does not survive what it must."""
+    domain, after = found.falls[0]
+    field = "topology.survive" if found.job.object.module else survival.AT[-1]
+    if after.state is State.CONTENDED:
+        return f"give it a higher priority, make room for all of them, or take {field} out"
+    return f"without {domain} it would take: {after.change or 'more nodes, or smaller requests'}; or take {field} out"
 
 
 def gang_fits_beside_others(index: Index) -> Iterator[Problem]:

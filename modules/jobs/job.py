@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from basalt.gathering.documents import merge
-from basalt.objects import MANAGED_BY, Manifest
+from basalt.objects import MANAGED_BY, SURVIVE, Manifest
 from basalt.pointers import Pointer
 from modules.jobs import flows, plugins, pods, tasks
 from modules.jobs.context import Built, Context, moved
@@ -31,8 +31,8 @@ def job(metadata: Mapping[str, Any], spec: Mapping[str, Any], context: Context) 
     else:
         in_flow = flows.flow_of(metadata, spec) is not None
         version, kind = (flows.API_VERSION, "JobTemplate") if in_flow else (API_VERSION, "Job")
-        value = {"apiVersion": version, "kind": kind, "metadata": _metadata(metadata), "spec": built.value}
-        made = Built(value, {(): (), **moved(built.origins, ("spec",))})
+        value = {"apiVersion": version, "kind": kind, "metadata": _metadata(metadata, spec), "spec": built.value}
+        made = Built(value, {(): (), **_annotated((), spec), **moved(built.origins, ("spec",))})
         at = ("spec",)
     patch = spec.get("patch") or {}
     return Manifest(_filled(merge(made.value, patch), at), _with_patch(made.origins, patch))
@@ -116,7 +116,7 @@ def _task(task: Task, spec: Mapping[str, Any], context: Context, job_name: str |
 
 
 def _cron_job(metadata: Mapping[str, Any], spec: Mapping[str, Any], built: Built) -> Built:
-    own = _metadata(metadata)
+    own = _metadata(metadata, spec)
     inner = {key: dict(own[key]) for key in ("labels", "annotations") if key in own}
     declared = spec.get("cron", {})
     value = {
@@ -133,19 +133,33 @@ def _cron_job(metadata: Mapping[str, Any], spec: Mapping[str, Any], built: Built
     origins: dict[Pointer, Pointer] = {(): (), ("spec",): ("spec",), ("spec", "jobTemplate"): ("spec",)}
     for key in inner:
         origins[("spec", "jobTemplate", "metadata", key)] = ("metadata", key)
+    origins |= {**_annotated((), spec), **_annotated(("spec", "jobTemplate"), spec)}
     origins |= {("spec", field): ("spec", "schedule") for field in _CRON_DEFAULTS}
     origins |= {("spec", field): ("spec", "cron", field) for field in declared}
     return Built(value, origins | moved(built.origins, ("spec", "jobTemplate", "spec")))
 
 
-def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": metadata["name"],
         "namespace": metadata["namespace"],
         "labels": {**MANAGED_BY, **metadata.get("labels", {})},
     }
-    kept = {key: text for key, text in metadata.get("annotations", {}).items() if not key.startswith("basalt.dev/")}
+    kept = {
+        key: text
+        for key, text in metadata.get("annotations", {}).items()
+        if key == SURVIVE or not key.startswith("basalt.dev/")
+    }
+    if "survive" in spec.get("topology", {}):
+        kept[SURVIVE] = str(spec["topology"]["survive"])
     return {**found, "annotations": kept} if kept else found
+
+
+def _annotated(at: Pointer, spec: Mapping[str, Any]) -> dict[Pointer, Pointer]:
+    """Where the annotations of the object, or of the template at the pointer, follow from the job's spec."""
+    if "survive" not in spec.get("topology", {}):
+        return {}
+    return {(*at, "metadata", "annotations", SURVIVE): ("spec", "topology", "survive")}
 
 
 def _filled(value: Any, at: Pointer) -> Any:

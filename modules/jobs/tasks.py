@@ -82,8 +82,8 @@ def _tier_origins(pointer: Pointer, at: Pointer) -> dict[Pointer, Pointer]:
 
 def network_topology(topology: Mapping[str, Any] | None, tiers: Mapping[str, int]) -> dict[str, Any] | None:
     """The tier by number, which every Volcano since 1.12 reads; by name where the tree has no such tier, so that
-    topology-tier-exists names it."""
-    if topology is None:
+    topology-tier-exists names it. None where nothing is said of how close together the pods run."""
+    if topology is None or topology.keys() == {"survive"}:
         return None
     found: dict[str, Any] = {"mode": topology.get("mode", "hard")}
     tier = topology.get("highestTier")
