@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basalt.compiling import compile_folder
-from basalt.fit import checking, packing, reading
+from basalt.fit import checking, packing, reading, search
 from basalt.fit.packing import Room
 from basalt.fit.problem import Apart, Bond, Domain, Gang, Key, Limit, Placement, Problem, Shape, Spread
 from basalt.fit.solver import Outcome
@@ -105,6 +105,15 @@ def test_the_solver_agrees_with_a_search_through_everything(problem: Problem) ->
     assert answer.outcome is (Outcome.FOUND if everything(problem, gangs) else Outcome.IMPOSSIBLE)
     if answer.outcome is Outcome.FOUND:
         assert checking.fault(problem, answer.placement) is None
+
+
+@given(problems())
+@settings(max_examples=200, deadline=None)
+def test_a_gang_alone_is_judged_as_a_search_through_everything_does(problem: Problem) -> None:
+    for gang in problem.gangs:
+        found = search.alone(problem, gang).outcome
+
+        assert found is (Outcome.FOUND if everything(problem, (gang,)) else Outcome.IMPOSSIBLE)
 
 
 @given(problems())
@@ -286,8 +295,8 @@ def test_a_node_more_or_less_never_turns_a_verdict_the_wrong_way(problem: Proble
                 bond._replace(domains=tuple(each._replace(nodes=each.nodes & left) for each in bond.domains))
                 for bond in gang.bonds
             )
-            before = packing.alone(problem, gang).outcome
-            after = packing.alone(smaller, gang._replace(shapes=shapes, bonds=bonds)).outcome
+            before = search.alone(problem, gang).outcome
+            after = search.alone(smaller, gang._replace(shapes=shapes, bonds=bonds)).outcome
             assert (before, after) != (Outcome.IMPOSSIBLE, Outcome.FOUND)
 
 

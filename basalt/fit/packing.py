@@ -213,16 +213,6 @@ def _cost(limit: Limit, key: Key, mix: Sequence[int]) -> Amount:
     return limit.beside.get(key, 0) + sum(cost * count for cost, count in zip(limit.costs[key], mix, strict=True))
 
 
-def alone(problem: Problem, gang: Gang, time: float = SOLVER_TIME) -> Answer:
-    """Whether the gang can be placed on the empty cluster; the solver has so much of its time left."""
-    room = Room(problem, {})
-    if room.put(gang):
-        return Answer(Outcome.FOUND, room.placement)
-    if len(gang.shapes) == 1 and gang.shapes[0].tier is None and problem.is_free(gang):
-        return Answer(Outcome.IMPOSSIBLE, {}, "its pods are alike, and no domain holds as many")  # nothing to search
-    return decide(problem, [gang], time)
-
-
 def decide(problem: Problem, gangs: Sequence[Gang], time: float = SOLVER_TIME) -> Answer:
     """Whether all of the gangs can be placed at once, by the solver, which has so much of its time left."""
     if (limit := _exceeded(problem.limits, gangs)) is not None:

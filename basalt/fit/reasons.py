@@ -22,13 +22,20 @@ class Reason(NamedTuple):
 
 
 def why_never(problem: Problem, gang: Gang, why: str) -> Reason:
-    """The constraint that keeps the gang from running on an empty cluster, the plainest first."""
+    """The constraint that keeps the gang from running on an empty cluster, the plainest first; why is what the search
+    has to say, where no count does."""
+    told = f"no packing of its {counted(gang.minimum, 'pod')} exists: {why}"
+    return plain(problem, gang) or Reason("gang-fits-a-domain", told)
+
+
+def plain(problem: Problem, gang: Gang) -> Reason | None:
+    """A reason that a count gives, each of which is a proof; None where only a search can tell."""
     return (
         _no_node(problem, gang)
         or _too_small(problem, gang)
         or _beyond_limit(problem.limits, gang)
         or _unsociable(problem, gang)
-        or Reason("gang-fits-a-domain", f"no packing of its {counted(gang.minimum, 'pod')} exists: {why}")
+        or _too_little(problem, gang)
     )
 
 
@@ -90,6 +97,16 @@ def _too_small(problem: Problem, gang: Gang) -> Reason | None:
     return None
 
 
+def _too_little(problem: Problem, gang: Gang) -> Reason | None:
+    """In each domain there is too little of some resource for the cheapest mix of shapes."""
+    found = [(domain, *_scarcest(problem, gang, domain)) for domain in problem.allowed(gang.tier)]
+    if any(has >= need for _, _, need, has in found):
+        return None
+    domain, *_ = max(found, key=lambda each: (float(each[3] / each[2]), each[0].name))
+    where = f"{domain.name}, the nearest domain up to tier {gang.tier}," if gang.tier is not None else "the cluster"
+    return _short(problem, gang, domain, f"{gang.minimum} pods must start together, and {where} cannot hold them")
+
+
 def _short(problem: Problem, gang: Gang, domain: Domain, fact: str) -> Reason:
     """The fact with what is short: a resource in all, or room on each single node."""
     resource, need, has = _scarcest(problem, gang, domain)
@@ -123,7 +140,7 @@ def _scarcest(problem: Problem, gang: Gang, domain: Domain) -> tuple[str, Amount
         has = sum(problem.free[node].get(resource, 0) for node in domain.nodes)
         if need:
             found.append((float(has / need), resource, need, has))
-    _, resource, need, has = min(found)
+    _, resource, need, has = min(found, default=(1.0, "", 0, 0))
     return resource, need, has
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from basalt import names
-from basalt.fit import changes, checking, packing, pod_by_pod, reading
+from basalt.fit import changes, checking, packing, pod_by_pod, reading, search
 from basalt.fit.packing import Room, cheapest
 from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import Counts, Gang, Placement, Problem
@@ -142,7 +142,7 @@ class _Judge:
         return replace(verdict, placement=placement, domain=domain)
 
     def alone(self, gang: Gang, problem: Problem | None = None) -> Answer:
-        answer = packing.alone(problem or self._problem, gang, self._time)
+        answer = search.alone(problem or self._problem, gang, self._time)
         self._time -= answer.spent
         return answer
 
