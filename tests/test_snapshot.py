@@ -416,7 +416,7 @@ def test_a_sandbox_where_seed_runs_agrees() -> None:
         "Job vision-train/resnet contended: alone, it would run with 3 pods in s0-s1: te1 1, te2 1, te3 1",
         (
             "  waits for vision-train/allreduce (8 pods), speech-train/probe-0 (1 pod), speech-train/probe-1 (1 pod), "
-            "which run now: 3 pods must start together and the whole cluster holds 2: 2 nodes of 1 "
+            "which run now: 3 pods must start together and the whole cluster holds 2: 1 on each of 2 nodes "
             "[gang-fits-beside-others]"
         ),
         "runs now: 10 pods on 6 nodes",

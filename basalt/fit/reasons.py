@@ -115,7 +115,8 @@ def _short(problem: Problem, gang: Gang, domain: Domain, fact: str) -> Reason:
         message = f"{fact}: they need {needed} {resource}, it has {available}"
     else:
         counts = Counter(_pods_on(problem, gang, node) for node in domain.nodes)
-        each = [f"{counted(nodes, 'node')} of {pods}" for pods, nodes in sorted(counts.items(), reverse=True) if pods]
+        each = [f"{pods} on {'each of ' * (nodes > 1)}{counted(nodes, 'node')}"
+                for pods, nodes in sorted(counts.items(), reverse=True) if pods]  # fmt: skip
         message = f"{fact}: {names.listed(each) or 'no node has room for any'}"
     return Reason("gang-fits-a-domain", message, resource, show(need, resource), show(has, resource))
 
