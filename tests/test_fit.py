@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from basalt.compiling import compile_folder
-from basalt.fit import checking, packing, reading, search
+from basalt.fit import checking, packing, reading, reasons, search
 from basalt.fit.packing import Room
 from basalt.fit.problem import Apart, Bond, Domain, Gang, Key, Limit, Placement, Problem, Shape, Spread
 from basalt.fit.solver import Outcome
@@ -114,6 +114,14 @@ def test_a_gang_alone_is_judged_as_a_search_through_everything_does(problem: Pro
         found = search.alone(problem, gang).outcome
 
         assert found is (Outcome.FOUND if everything(problem, (gang,)) else Outcome.IMPOSSIBLE)
+
+
+@given(problems())
+@settings(max_examples=300, deadline=None)
+def test_a_count_that_rules_a_gang_out_is_a_proof(problem: Problem) -> None:
+    for gang in problem.gangs:
+        if reasons.plain(problem, gang) is not None:
+            assert packing.decide(problem, [gang]).outcome is Outcome.IMPOSSIBLE
 
 
 @given(problems())

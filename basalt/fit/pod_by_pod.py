@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from basalt.fit.company import Company
 from basalt.fit.problem import Domain, Gang, Problem, Shape, holds
 from basalt.objects import mapping, sequence
-from basalt.quantities import Resources
+from basalt.quantities import Resources, add
 from basalt.views.scheduler_configuration import Configuration
 
 _ORDERS = 8  # of pods with the same number in their tasks: their UIDs decide, once for all
@@ -80,7 +80,8 @@ def finds(problem: Problem, gang: Gang, weights: Scoring) -> bool:
     is_free = problem.is_free(gang)
     if has_parts or (is_free and len(gang.shapes) < 2):
         return True
-    if is_free and any(_is_roomy(problem, gang, domain) for domain in problem.allowed(gang.tier)):
+    is_roomy = is_free or problem.is_roomy_company(gang)
+    if is_roomy and any(_is_roomy(problem, gang, domain) for domain in problem.allowed(gang.tier)):
         return True
     return all(_finds_in(problem, gang, weights, order) for order in range(_ORDERS))
 
@@ -131,9 +132,11 @@ class _Trial:
         return any(self._fills(domain) for domains in allowed for domain in domains)
 
     def _fills(self, domain: Domain) -> bool:
+        self._nodes = self._problem.in_order(domain.nodes)
         self._free = {node: dict(self._problem.free[node]) for node in domain.nodes}
         self._on: dict[str, int] = {}  # how many pods of the gang each node has got
         self._company = Company(self._problem, self._gang)
+        self._in_domain: dict[str, Resources] = {}  # what the gang has taken of each
         self._refusing: dict[int, set[str]] = {}
         placed = [0] * len(self._gang.shapes)
         failed: set[int] = set()
@@ -149,6 +152,8 @@ class _Trial:
             for name, amount in shape.requests.items():
                 self._free[node][name] = self._free[node].get(name, 0) - amount
             self._on[node] = self._on.get(node, 0) + 1
+            for holder in self._problem.domains_of.get(node, ()):
+                self._in_domain[holder.name] = add(self._in_domain.get(holder.name, {}), shape.requests)
             self._company.add(index, node)
             placed[index] += 1
             if self._is_ready(placed):
@@ -161,7 +166,7 @@ class _Trial:
 
     def _best(self, shape: Shape, index: int) -> str | None:
         refusing = self._refusing.setdefault(index, set())
-        asked = [node for node in sorted(self._free) if node in shape.nodes and node not in refusing]
+        asked = [node for node in self._nodes if node in shape.nodes and node not in refusing]
         room = (node for node in asked if holds(self._free[node], shape.requests))
         nodes = [node for node in room if self._company.takes(index, node)]
         if self._keeps_errors:
@@ -202,13 +207,11 @@ class _Trial:
         if not taken:
             return {}
         tiers = list(self._of_tier)
-        lowest = self._of_tier[tiers[0]]
-        holders = {node: next((each for each in lowest if node in each.nodes), None) for node in nodes}
+        above = {node: self._problem.domains_of.get(node, []) for node in nodes}
+        holders = {node: each[0] if each and each[0].tier == tiers[0] else None for node, each in above.items()}
         found = {}
         for node, holder in holders.items():
-            joint = next(
-                (tier for tier in tiers if any({node, *taken} <= each.nodes for each in self._of_tier[tier])), None
-            )
+            joint = next((each.tier for each in above[node] if taken <= each.nodes), None)
             score = 0.0
             if holder is not None and joint is not None:
                 span = tiers[-1] + 1 - tiers[0]  # the whole cluster is one tier above
@@ -224,23 +227,23 @@ class _Trial:
     def _near_full(self, nodes: Sequence[str], shape: Shape) -> dict[str, float]:
         if self._weights.fading < 0:
             return {}
-        tiers = list(self._of_tier)
-        weights = {tier: self._weights.fading ** (tier - 1) for tier in tiers}
-        found = dict.fromkeys(nodes, 0.0)
-        for tier in tiers:
-            for node in nodes:
-                holder = next((each for each in self._of_tier[tier] if node in each.nodes), None)
-                found[node] += weights[tier] * (self._full(holder, shape.requests) if holder else 1.0)
+        weights = {tier: self._weights.fading ** (tier - 1) for tier in self._of_tier}
         total = sum(weights.values())
-        return {node: score / total for node, score in found.items()}
+        full: dict[str, float] = {}
+        found = {}
+        for node in nodes:
+            score, outside = 0.0, total
+            for domain in self._problem.domains_of.get(node, ()):
+                if domain.name not in full:
+                    full[domain.name] = self._full(domain, shape.requests)
+                score += weights[domain.tier] * full[domain.name]
+                outside -= weights[domain.tier]
+            found[node] = (score + outside) / total
+        return found
 
     def _full(self, domain: Domain, requests: Resources) -> float:
-        offers: Resources = {}
-        taken = dict(requests)
-        for node in domain.nodes:
-            for name, amount in self._problem.offers[node].items():
-                offers[name] = offers.get(name, 0) + amount
-                taken[name] = taken.get(name, 0) + amount - self._free.get(node, self._problem.free[node]).get(name, 0)
+        offers, before = self._problem.sums[domain.name]
+        taken = add(before, requests, self._in_domain.get(domain.name, {}))
         return _fullness(offers, taken, requests, self._weights.topology_of)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from basalt.quantities import Amount, Resources
+from basalt.quantities import Amount, Resources, add
 
 PODS = "pods"  # every pod takes one of what a node calls so
 PLENTY = 2**31  # more pods than there are
@@ -140,6 +140,43 @@ class Problem:
         """Whether its pods may stand beside whatever pods there are."""
         slots = ((gang.key, index) for index in range(len(gang.shapes)))
         return not (gang.bonds or gang.spreads or (self.aparts and any(slot in self.aparts_of for slot in slots)))
+
+    def is_roomy_company(self, gang: Gang) -> bool:
+        """Whether each pod of the gang, wherever it stands, keeps others off its own node at most."""
+        numbers = {number for index in range(len(gang.shapes)) for number in self.aparts_of.get((gang.key, index), ())}
+        return not (gang.bonds or gang.spreads) and all(self._is_by_host(number) for number in numbers)
+
+    def _is_by_host(self, number: int) -> bool:
+        places = self.aparts[number].places
+        if id(places) not in self._hosts:
+            self._hosts[id(places)] = len(set(places.values())) == len(places)
+        return self._hosts[id(places)]
+
+    @cached_property
+    def _hosts(self) -> dict[int, bool]:
+        return {}
+
+    @cached_property
+    def domains_of(self) -> Mapping[str, list[Domain]]:
+        """The domains that hold each node, the lowest tier first; of a tier the first that is declared."""
+        found: dict[str, list[Domain]] = {}
+        for domains in self.of_tier.values():
+            seen: set[str] = set()
+            for domain in domains:
+                for node in domain.nodes - seen:
+                    found.setdefault(node, []).append(domain)
+                seen |= domain.nodes
+        return found
+
+    @cached_property
+    def sums(self) -> Mapping[str, tuple[Resources, Resources]]:
+        """Of each domain what its nodes offer, and what is taken of that already."""
+        found = {}
+        for domain in self.domains:
+            offers = add(*(self.offers[node] for node in domain.nodes))
+            free = add(*(self.free[node] for node in domain.nodes))
+            found[domain.name] = offers, {name: amount - free.get(name, 0) for name, amount in offers.items()}
+        return found
 
     @cached_property
     def of_tier(self) -> dict[int, list[Domain]]:

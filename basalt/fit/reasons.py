@@ -127,9 +127,12 @@ def _capacity(problem: Problem, gang: Gang, domain: Domain) -> int:
 
 
 def _pods_on(problem: Problem, gang: Gang, node: str) -> int:
-    """At most how many pods of the gang the node holds, as if it held one shape alone."""
-    free = problem.free[node]
-    return max((holds(free, shape.requests) for shape in gang.shapes if node in shape.nodes), default=0)
+    """At most how many pods of the gang the node holds: each takes at least the least that any of them requests."""
+    own = [shape.requests for shape in gang.shapes if node in shape.nodes]
+    if not own:
+        return 0
+    common = set(own[0]).intersection(*own[1:])
+    return holds(problem.free[node], {name: min(each[name] for each in own) for name in common})
 
 
 def _scarcest(problem: Problem, gang: Gang, domain: Domain) -> tuple[str, Amount, Amount]:
