@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from basalt.sandbox.go_programs import Refusal
-from tools.agreement import comparing, generate, page
+from tools.agreement import comparing, generate
 from tools.agreement.hearing import Heard
 
 pytestmark = pytest.mark.slow
@@ -28,4 +28,6 @@ def test_api_server_refuses_nothing_that_basalt_takes(heard: Sequence[Heard]) ->
 
 
 def test_page_is_current(heard: Sequence[Heard]) -> None:
-    assert page.text(heard) == generate.FILE.read_text(encoding="utf-8"), "run `make agreement` and read the difference"
+    assert generate.text(heard, generate.compared()) == generate.FILE.read_text(encoding="utf-8"), (
+        "run `make agreement` and read the difference"
+    )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from basalt.fit.company import Company
 from basalt.fit.problem import Domain, Gang, Problem, Shape, holds
+from basalt.fit.queue_room import QueueRoom
 from basalt.objects import mapping, sequence
 from basalt.quantities import Resources, add
 from basalt.views.scheduler_configuration import Configuration
@@ -77,10 +78,13 @@ def _weights(arguments: Mapping[str, Any], prefix: str) -> dict[str, float]:
 def finds(problem: Problem, gang: Gang, weights: Scoring) -> bool:
     """Whether the scheduler places the gang on the empty cluster, whichever of equal pods comes first."""
     has_parts = any(shape.tier is not None for shape in gang.shapes) or any(bond.is_by_tier for bond in gang.bonds)
+    room = QueueRoom(problem, gang)
     is_free = problem.is_free(gang)
     if has_parts or (is_free and len(gang.shapes) < 2):
         return True
-    is_roomy = is_free or problem.is_roomy_company(gang)
+    if not room.enqueues():
+        return False
+    is_roomy = room.is_ample and (is_free or problem.is_roomy_company(gang))
     if is_roomy and any(_is_roomy(problem, gang, domain) for domain in problem.allowed(gang.tier)):
         return True
     return all(_finds_in(problem, gang, weights, order) for order in range(_ORDERS))
@@ -120,6 +124,7 @@ class _Trial:
         self._weights = weights
         self._pods = pods
         self._draws = draws
+        self._room = QueueRoom(problem, gang)
         self._of_tier = problem.of_tier
         self._keeps_errors = weights.keeps_errors and gang.key.kind in _WITH_TASKS
 
@@ -143,6 +148,8 @@ class _Trial:
         must_all = self._gang.minimum == sum(shape.replicas for shape in self._gang.shapes)
         for index in self._pods:
             shape = self._gang.shapes[index]
+            if not self._room.takes(placed, index):
+                continue
             node = None if index in failed else self._best(shape, index)
             if node is None:
                 if must_all:
@@ -195,11 +202,12 @@ class _Trial:
         return score
 
     def _nearness(self, nodes: Sequence[str], shape: Shape) -> dict[str, float]:
-        """What network-topology-aware adds: for a hard topology the nodes near those that are taken, else full ones."""
+        """What network-topology-aware adds: for a topology the nodes near those that are taken, else full ones."""
         weights = self._weights
         if not weights.topology or not self._of_tier:
             return {}
-        own = self._near_own(nodes) if self._gang.tier is not None else self._near_full(nodes, shape)
+        has_topology = self._gang.tier is not None or self._gang.is_soft
+        own = self._near_own(nodes) if has_topology else self._near_full(nodes, shape)
         return {node: _HIGHEST * weights.topology * score for node, score in own.items()}
 
     def _near_own(self, nodes: Sequence[str]) -> dict[str, float]:

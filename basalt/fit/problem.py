@@ -68,7 +68,7 @@ class Spread(NamedTuple):
 
 class Gang(NamedTuple):
     """At least minimum pods of the shapes start together; tier is the highest whose domains may hold them, None for
-    anywhere."""
+    anywhere; is_soft where they are to be near each other and need not."""
 
     key: Key
     minimum: int
@@ -76,6 +76,7 @@ class Gang(NamedTuple):
     tier: int | None
     bonds: tuple[Bond, ...] = ()
     spreads: tuple[Spread, ...] = ()
+    is_soft: bool = False
 
 
 Slot = tuple[Key, int]  # one shape of one gang

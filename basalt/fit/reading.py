@@ -172,7 +172,7 @@ class _Reader:
         tier = self._tier(constraint)
         gaps.append(self._gap_of(constraint))
         priority = self._priorities.of(workload.priority) or 0
-        found = Gang(key, gang.pods, tuple(shapes), tier)
+        found = Gang(key, gang.pods, tuple(shapes), tier, is_soft=_is_soft(constraint))
         return Job(
             key, workload.object, workload.pointer, workload.queue, priority, gang.total, found, self._tier_name(tier),
             next(filter(None, gaps), ""), tuple(tasks),
@@ -197,7 +197,8 @@ class _Reader:
         priority = self._priorities.of(group.spec.get("priorityClassName")) or 0
         return Job(
             key, group, ("spec",), queue, priority, declared.size,
-            Gang(key, declared.minimum, shapes, tier, bonds), self._tier_name(tier), next(filter(None, gaps), ""),
+            Gang(key, declared.minimum, shapes, tier, bonds, is_soft=_is_soft(constraint)), self._tier_name(tier),
+            next(filter(None, gaps), ""),
         )  # fmt: skip
 
     def _sub_groups(
@@ -389,3 +390,7 @@ def _gap(pod: Mapping[str, Any]) -> str:
     """What the pod asks for that has no place in the problem."""
     fields = [name for name in ("resourceClaims", "schedulingGates", "nodeName") if pod.get(name)]
     return f"it does not model {fields[0]}" if fields else ""
+
+
+def _is_soft(job: ConstrainedJob | None) -> bool:
+    return job is not None and job.whole is not None and job.whole.mode == "soft"

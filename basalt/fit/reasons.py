@@ -127,12 +127,11 @@ def _capacity(problem: Problem, gang: Gang, domain: Domain) -> int:
 
 
 def _pods_on(problem: Problem, gang: Gang, node: str) -> int:
-    """At most how many pods of the gang the node holds: each takes at least the least that any of them requests."""
-    own = [shape.requests for shape in gang.shapes if node in shape.nodes]
-    if not own:
-        return 0
-    common = set(own[0]).intersection(*own[1:])
-    return holds(problem.free[node], {name: min(each[name] for each in own) for name in common})
+    """At most how many pods of the gang the node holds: as if each took of every resource what the most modest of those
+    does that could stand there. Of two shapes there may be more than of either alone."""
+    free = problem.free[node]
+    here = [shape.requests for shape in gang.shapes if node in shape.nodes and holds(free, shape.requests)]
+    return holds(free, {name: min(each.get(name, 0) for each in here) for name in here[0]}) if here else 0
 
 
 def _scarcest(problem: Problem, gang: Gang, domain: Domain) -> tuple[str, Amount, Amount]:

@@ -187,6 +187,7 @@ class ControlPlane:
             f"--service-account-private-key-file={self._folder / 'sa.key'}",
             f"--root-ca-file={self._folder / 'ca.crt'}",
             f"--controllers={_CONTROLLERS}",
+            "--node-monitor-grace-period=24h",  # KWOK's nodes send no heartbeats: each would be lost every 50 s
             *_UNTHROTTLED,
         )
 
