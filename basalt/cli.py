@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         "stand for the declared ones, and jobs that run keep their places",
     )
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
+    _add_plan(add)
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")
@@ -66,6 +67,13 @@ def _parser() -> argparse.ArgumentParser:
     _add_cluster_commands(add)
     _add_sandbox(commands, common)
     return parser
+
+
+def _add_plan(add: Callable[..., _Parser]) -> None:
+    plan = add("plan", "what changes between two environments in terms of scheduling, and its risks", environment="")
+    side = f"{_ANYTHING}; or REV:ENV, one at a revision of the git repository"
+    plan.add_argument("base", metavar="BASE", help=side)
+    plan.add_argument("head", metavar="HEAD", help="the same, with the change made")
 
 
 def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:

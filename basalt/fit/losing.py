@@ -11,6 +11,10 @@ from basalt.loading.snapshots import Snapshot
 _ORDER = (State.FITS, State.CONTENDED, State.UNKNOWN, State.NEVER)
 
 
+def is_worse(after: State, before: State) -> bool:
+    return _ORDER.index(after) > _ORDER.index(before)
+
+
 class Unknown(Exception):
     """A name that stands for nothing; known are those that do."""
 
@@ -57,5 +61,5 @@ def falls(index: Index, tier: str, snapshot: Snapshot | None = None) -> Iterator
     for name in sorted(tiers):
         for after in without(index, index.hyper_nodes.nodes_below[name], snapshot):
             earlier = before[after.job.key]
-            if _ORDER.index(after.state) > _ORDER.index(earlier.state):
+            if is_worse(after.state, earlier.state):
                 yield Fall(name, earlier, after)

@@ -57,7 +57,7 @@ class Verdict:
         }
 
 
-@lru_cache(maxsize=1)  # the rules and the command ask for the same
+@lru_cache(maxsize=2)  # the rules and the command ask for the same, and a plan has two sides
 def of(index: Index) -> tuple[Verdict, ...]:
     """The verdicts on all that is declared."""
     return tuple(verdicts(reading.read(index)))
