@@ -14,7 +14,7 @@ from basalt.fit.problem import PODS, Bond, Domain, Gang, Key, Limit, Problem, Sh
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer, get
+from basalt.pointers import Pointer, get, has
 from basalt.quantities import Amount, Resources, add, parse_map
 from basalt.views import network_topology, quotas
 from basalt.views.gangs import Gang as DeclaredGang
@@ -57,6 +57,12 @@ class Job:
     @property
     def order(self) -> tuple[int, str, str, str]:
         return (-self.priority, self.key.namespace, self.key.name, self.key.kind)
+
+    @property
+    def size(self) -> Pointer:
+        """Where the size of the gang is written."""
+        sizes = ((*self.pointer, field) for field in ("minAvailable", "minMember", "tasks"))
+        return next((each for each in sizes if has(self.object.value, each)), self.pointer)
 
 
 class Read(NamedTuple):

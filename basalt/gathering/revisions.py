@@ -6,7 +6,6 @@ One of the few places that touch the file system.
 
 import contextlib
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -39,9 +38,8 @@ def is_named(argument: str, stacks: str = "stacks") -> bool:
 
 @contextlib.contextmanager
 def environment_at(argument: str, stacks: str = "stacks") -> Iterator[Path]:
-    """The folder (or file) of REV:ENV, relative to the folder that is the current one meanwhile: the one that stands for
-    the current folder in the revision, so that every file has the name that it has in a checkout. Raises Misuse where
-    there is none."""
+    """The folder (or file) of REV:ENV. Meanwhile the current folder is the one that stands for it in the revision, so
+    that every file has the name that it has in a checkout. Raises Misuse where there is no such environment."""
     revision, _, environment = argument.rpartition(":")
     git = _Git(argument)
     tree = git.tree(revision)
@@ -105,9 +103,6 @@ class _Git:
 
     def __init__(self, argument: str) -> None:
         self._argument = argument
-        self._program = shutil.which("git")
-        if self._program is None:
-            raise self._refusal("git is not on PATH")
 
     def prefix(self) -> str:
         """The current folder, as from the root of the repository."""
@@ -129,26 +124,30 @@ class _Git:
         return done.stdout.decode().strip() if done.returncode == 0 else ""
 
     def write(self, tree: _Tree, root: Path) -> None:
-        """Writes the files under the root; links last, so that none is written through."""
-        assert self._program is not None
+        """Writes the files under the root; links last, so that none is written through. One that leads out of the root,
+        where nothing of the revision is, leads nowhere."""
         paths = sorted(tree, key=lambda path: (tree[path].mode == _LINK, path))
-        command = [self._program, "cat-file", "--batch"]
+        command = ["git", "cat-file", "--batch"]
         with tempfile.TemporaryFile() as asked:
             asked.write("".join(f"{tree[path].blob}\n" for path in paths).encode())
             asked.seek(0)
             with subprocess.Popen(command, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
                 for path in paths:
-                    self._write_one(process, root / path, root, is_link=tree[path].mode == _LINK)
+                    self._write_one(process, root / path, is_link=tree[path].mode == _LINK)
+        for link in (root / path for path in paths if tree[path].mode == _LINK):
+            if not Path(os.path.realpath(link)).is_relative_to(root):
+                link.unlink()
+                link.symlink_to(f"{link.name} leads out of the revision")
 
-    def _write_one(self, process: "subprocess.Popen[bytes]", path: Path, root: Path, *, is_link: bool) -> None:
+    def _write_one(self, process: "subprocess.Popen[bytes]", path: Path, *, is_link: bool) -> None:
         assert process.stdout is not None
         header = process.stdout.readline().split()
         if len(header) != 3:
-            raise self._refusal(f"git has no content of {path.relative_to(root)}")
+            raise self._refusal(f"git has no content of {path.name}")
         left = int(header[2])
         path.parent.mkdir(parents=True, exist_ok=True)
         if is_link:
-            _link(path, os.fsdecode(process.stdout.read(left)), root)
+            os.symlink(process.stdout.read(left), os.fsencode(path))
             left = 0
         else:
             with open(path, "wb") as handle:
@@ -165,9 +164,8 @@ class _Git:
         return os.fsdecode(done.stdout)
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-        assert self._program is not None
         try:
-            return subprocess.run([self._program, *arguments], capture_output=True, check=False)
+            return subprocess.run(["git", *arguments], capture_output=True, check=False)
         except OSError as error:
             raise self._refusal(f"cannot run git: {error.strerror}") from None
 
@@ -182,9 +180,3 @@ def _entries(listed: str) -> Iterator[tuple[PurePosixPath, _Entry]]:
         path = PurePosixPath(name)
         if (mode == _LINK or mode.startswith(_FILE)) and not path.is_absolute() and ".." not in path.parts:
             yield path, _Entry(mode, blob)
-
-
-def _link(path: Path, target: str, root: Path) -> None:
-    """The link, where it stays inside: outside there is nothing of the revision."""
-    is_inside = Path(os.path.normpath(path.parent / target)).is_relative_to(root)
-    os.symlink(target if is_inside else f"{path.name} leads out of the revision", path)

@@ -41,8 +41,9 @@ def _classes(index: Index) -> Mapping[str, _Class]:
 def _class(given: Mapping[str, Any]) -> _Class | None:
     """None where the value is no number."""
     value = given.get("value")
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return _Class(value, given.get("preemptionPolicy") != _NEVER) if is_number else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return _Class(value, given.get("preemptionPolicy") != _NEVER)
 
 
 def _only(those: Mapping[str, _Class], others: Mapping[str, _Class], moved: set[str]) -> tuple[Pair, ...]:

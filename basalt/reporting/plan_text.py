@@ -24,7 +24,7 @@ _LONGEST = 60  # characters of a value
 
 
 def report(plan: Plan, of_base: LineOf, of_head: LineOf, paint: Paint, *, quiet: bool) -> str:
-    """The verdict, then a section for each thing that differs; of_base and of_head give the lines of the sides' files."""
+    """The verdict, then a section for each thing that differs; of_base and of_head give the lines of their files."""
     sections = (
         ("verdicts", _turns(plan, paint)),
         ("entitlements", _moves(plan)),

@@ -10,9 +10,8 @@ from basalt.fit.reading import Job
 from basalt.fit.verdicts import State, Verdict
 from basalt.index import Fact, Index
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.plan.objects import Changed
 from basalt.plan.pair import Pair
-from basalt.pointers import Pointer, dotted, existing, get
+from basalt.pointers import Pointer, existing, get
 from basalt.rules.rule import of_plans
 from basalt.views import claims
 from basalt.views.gangs import Priorities
@@ -28,7 +27,7 @@ _MAY_CHANGE = "minAvailable, priorityClassName and the tasks' replicas and minAv
 
 
 class _Danger(NamedTuple):
-    """What happens to a job that may run now: the value of the head's object that does it, the fact, and the way out."""
+    """What happens to a job that may run now: the pointer into the head's object, the fact, and the way out."""
 
     pointer: Pointer
     message: str
@@ -52,8 +51,8 @@ def _falls(pair: Pair, before: Verdict, after: Verdict) -> Iterator[_Danger]:
     is_known = pair.base.knows(Fact.NODES) and pair.head.knows(Fact.NODES)
     if is_known and is_worse(after.state, before.state):
         why = f": {after.reason.message}" if after.reason else ""
-        hint = after.change or "leave it the room that it has, or take it out before"
-        yield _Danger(after.job.pointer, f"its verdict falls from {before.state} to {after.state}{why}", hint)
+        hint = after.change or "leave it the room that it has, or wait until it has ended"
+        yield _Danger(after.job.size, f"its verdict falls from {before.state} to {after.state}{why}", hint)
 
 
 def _loses(pair: Pair, before: Verdict, after: Verdict) -> Iterator[_Danger]:
@@ -103,16 +102,11 @@ def plan_replaces_nothing_running(pair: Pair) -> Iterator[Problem]:
         own = (each.head.ref.group, each.head.ref.kind)
         if own in _RUNNING:
             first = each.refused[0].pointer
-            message = f"{_shown(each)}, which cannot be done in place: it is deleted and made anew"
+            others = f", nor can {names.counted(len(each.refused) - 1, 'other field')}" if len(each.refused) > 1 else ""
+            message = f"cannot change in place{others}: the {each.head.ref.kind} is deleted and made anew"
             may = f"; in place, only {_MAY_CHANGE} may change" if own == _VOLCANO_JOB else ""
             hint = f"let it end first, or give the new one another name{may}"
             yield Problem(each.head, existing(each.head.value, first), message, hint)
-
-
-def _shown(each: Changed) -> str:
-    """The fields that change; not their values, which may be long, and secret."""
-    fields = [dotted(change.pointer) for change in each.refused]
-    return f"{names.listed(fields, most=3)} {'changes' if len(fields) == 1 else 'change'}"
 
 
 def plan_keeps_data(pair: Pair) -> Iterator[Problem]:
@@ -129,14 +123,11 @@ def plan_keeps_data(pair: Pair) -> Iterator[Problem]:
 
 def _namespaces(pair: Pair) -> Iterator[Problem]:
     used: dict[str, dict[str, KubeObject]] = {}
-    for each in (*pair.base.pods, *pair.base.workloads):
-        used.setdefault(namespace_of(each.object), {})[str(each.object.ref)] = each.object
-    for each in pair.base.of_kind("PodGroup"):
+    for each in (*(pod.object for pod in pair.base.pods), *pair.base.of_kind("PodGroup")):
         used.setdefault(namespace_of(each), {})[str(each.ref)] = each
     for removed in pair.objects.removed:
-        if (removed.ref.group, removed.ref.kind) == ("", "Namespace") and (
-            using := [*used.get(removed.name, {}).values()]
-        ):
+        using = [*used.get(removed.name, {}).values()]
+        if (removed.ref.group, removed.ref.kind) == ("", "Namespace") and using:
             message = f"is removed, with all that is in it, and {_named(using)} of the base {_verb(using, 'run')} there"
             yield Problem(removed, (), message, "keep the namespace until nothing of it is needed any more")
 
@@ -170,8 +161,8 @@ def plan_changes_one_priority_at_a_time(pair: Pair) -> Iterator[Problem]:
         for change in each.refused:
             if change.pointer == ("value",):
                 message = (
-                    f"its value changes from {change.before} to {change.after}, which the API refuses in place: the class"
-                    " is deleted and made anew, and pods keep the value that they have"
+                    f"its value changes from {change.before} to {change.after}, which the API refuses in place:"
+                    " the class is deleted and made anew, and pods keep the value that they have"
                 )
                 hint = "add a class of another name with the new value, move the jobs to it, and then remove this one"
                 yield Problem(each.head, ("value",), message, hint)

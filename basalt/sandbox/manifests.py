@@ -11,7 +11,7 @@ import yaml
 from basalt.api.versions import Version
 from basalt.compiling import Compilation
 from basalt.loading.nodes import Node
-from basalt.objects import KubeObject, defined_kind, mapping, sequence
+from basalt.objects import KubeObject, defined_kind, mapping
 from basalt.rendering import layout, yaml_writer
 from basalt.views import claims
 from basalt.views.quotas import namespace_of
