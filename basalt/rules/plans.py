@@ -112,13 +112,14 @@ def plan_replaces_nothing_running(pair: Pair) -> Iterator[Problem]:
 def plan_keeps_data(pair: Pair) -> Iterator[Problem]:
     yield from _namespaces(pair)
     users = claims.users(pair.base.objects)
-    gone = [(each, "removed") for each in pair.objects.removed]
-    for claim, what in (*gone, *((each.base, "replaced") for each in pair.objects.replaced)):
-        if (claim.ref.group, claim.ref.kind) != ("", "PersistentVolumeClaim"):
-            continue
-        if using := users.get((namespace_of(claim), claim.name)):
+    gone: list[tuple[KubeObject, Pointer, str]] = [(each, (), "removed") for each in pair.objects.removed]
+    gone += [(each.head, each.refused[0].pointer, "replaced") for each in pair.objects.replaced]
+    for claim, pointer, what in gone:
+        using = users.get((namespace_of(claim), claim.name))
+        if (claim.ref.group, claim.ref.kind) == ("", "PersistentVolumeClaim") and using:
             message = f"is {what}, with the data in it, and {_named(using)} of the base {_verb(using, 'mount')} it"
-            yield Problem(claim, (), message, "keep the claim until no job mounts it, and its data is copied")
+            hint = "keep the claim until no job mounts it, and its data is copied"
+            yield Problem(claim, existing(claim.value, pointer), message, hint)
 
 
 def _namespaces(pair: Pair) -> Iterator[Problem]:
