@@ -536,7 +536,7 @@ def test_exit_code_is_1_for_blocked_and_with_strict_for_disruptive(repository: P
     assert done.stdout.startswith("blocked: main:seed -> seed: seed has ")
     assert "teams.yaml:10:5: Namespace/vision-train: is removed, with all that is in it, and Job/" in done.stdout
     assert "\n   10 |     vision-train:\n" in done.stdout  # a line of the base: the head has no such file
-    assert "[queue-exists]" in done.stderr
+    assert "[order-is-complete]" in done.stderr
 
 
 @pytest.mark.parametrize(
