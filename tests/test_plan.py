@@ -230,6 +230,12 @@ PAIRS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
         "safe",
         {"replace": ["ConfigMap/a/c: /data/a b -> c"]},
     ),
+    "a Secret is never shown": (
+        ["apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: a}\ndata: {a: YWJj}"],
+        ["apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: a}\ndata: {a: YWJk, b: YWJl}\ntype: Opaque"],
+        "blocked",
+        {"change": [f"Secret/a/s: /{each} -> ***" for each in ("data/a ***", "data/b None", "type None")]},
+    ),
     "a password stays unseen": (
         [config("{password: hunter2, text: 'token: abcdefgh'}")],
         [config("{password: hunter3, text: 'token: ijklmnop'}")],

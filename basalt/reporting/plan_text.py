@@ -52,7 +52,7 @@ def _summary(plan: Plan) -> str:
     errors = f"{plan.head} has {counted(len(plan.errors), 'error')}" if plan.errors else ""
     open_risks = [each for each in plan.risks if not each.waived]
     rules = listed(f"{rule} {count}" for rule, count in _by_rule(open_risks).items())
-    risks = f"{counted(len(open_risks), 'risk')} ({rules})" if open_risks else "no job that runs is at risk"
+    risks = f"{counted(len(open_risks), 'risk')} ({rules})" if open_risks else "no risks"
     return f"{step}: {', '.join(filter(None, (errors, risks)))}"
 
 
