@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         "--shape", metavar="REQUESTS", help="also the largest gang of pods that request cpu=16,memory=128Gi,..."
     )
     _add_fit(add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING))
+    _add_plan(add)
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")
@@ -72,6 +73,13 @@ def _add_fit(fit: _Parser) -> None:
         "stand for the declared ones, and jobs that run keep their places",
     )
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
+
+
+def _add_plan(add: Callable[..., _Parser]) -> None:
+    plan = add("plan", "what changes between two environments in terms of scheduling, and its risks", environment="")
+    side = f"{_ANYTHING}; or REV:ENV, one at a revision of the git repository"
+    plan.add_argument("base", metavar="BASE", help=side)
+    plan.add_argument("head", metavar="HEAD", help="the same, with the change made")
 
 
 def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:

@@ -130,7 +130,11 @@ def schema(options: Options) -> int:
 
 
 def compiled(options: Options, *, needs_environment: bool = True) -> Compilation:
-    folder = folder_of(options.environment)
+    return compiled_folder(folder_of(options.environment), options, needs_environment=needs_environment)
+
+
+def compiled_folder(folder: Path, options: Options, *, needs_environment: bool) -> Compilation:
+    """The compilation of a folder or file; on a terminal one sees that it is read."""
     if sys.stderr.isatty() and not options.quiet:
         print(f"\rreading {folder} ...", end="", file=sys.stderr, flush=True)
         try:
@@ -159,7 +163,7 @@ def print_findings(compilation: Compilation, options: Options, *, to_stderr: boo
         found = json_format.report(compilation.name, compilation.findings, compilation.skipped)
         write(json_format.text(found))
         return
-    lines = _lines_of(compilation)
+    lines = lines_of(compilation)
     colours = paint(options, to_stderr=to_stderr)
     shown = text.report(compilation.findings, compilation.skipped, lines, colours, quiet=options.quiet or to_stderr)
     stream.write(shown)
@@ -182,7 +186,7 @@ def _print_compiled(compilation: Compilation, options: Options, folder: Path, *,
         write(f"{sum(counts.values())} objects: {kinds}\n{state}: {folder}\n")
 
 
-def _lines_of(compilation: Compilation) -> Callable[[str, int], str]:
+def lines_of(compilation: Compilation) -> Callable[[str, int], str]:
     files = {file.name: file for file in compilation.files}
     return lambda name, line: files[name].line(line) if name in files else ""
 
@@ -214,6 +218,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "explain": explain,
     "schema": schema,
     "fit": _late("basalt.fit_commands", "fit"),
+    "plan": _late("basalt.plan_commands", "plan"),
     "apply": _late("basalt.cluster_commands", "apply"),
     "verify": _late("basalt.cluster_commands", "verify"),
     "sandbox": _late("basalt.sandbox_commands", "sandbox"),

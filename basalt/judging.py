@@ -12,6 +12,7 @@ from basalt.gathering import places
 from basalt.gathering.places import Spot
 from basalt.index import Index
 from basalt.objects import KubeObject
+from basalt.plan.pair import Pair
 from basalt.pointers import get
 from basalt.rules import FAMILIES, RULES
 from basalt.rules.rule import Rule
@@ -22,6 +23,7 @@ from basalt.waivers import Waivers
 _SILENCING_NOTHING = ("scalar-is-unambiguous", "secret-is-not-literal", waivers.RULE)
 _OF_A_SECRET = re.compile(rb"""kind["']?\s*:\s*["']?Secret\b""")
 Judged = tuple[Rule, Problem]
+_ABOUT_PLANS = frozenset(rule.name for rule in RULES.values() if rule.on_plan is not None)
 # What verdicts stand on.
 _GROUND = frozenset(rule for family in ("Input", "Topology", "Queues") for rule in FAMILIES[family])
 
@@ -38,10 +40,24 @@ def judge(index: Index) -> Verdict:
     judged = list(_once(_specific(list(_problems(index)))))
     found_waivers = _waivers(index)
     findings = [_finding(rule, problem, found_waivers.cover(problem.place, rule.name)) for rule, problem in judged]
-    unjudged = {each.rule for each in skipped}
+    unjudged = {each.rule for each in skipped} | _ABOUT_PLANS
     for problem, reason in found_waivers.faults(unjudged, is_whole=index.broken is None):
         findings.append(_finding(RULES[waivers.RULE], problem, reason))
     return Verdict(tuple(sorted(findings, key=lambda found: found.order)), skipped)
+
+
+def risks(pair: Pair) -> tuple[Finding, ...]:
+    """What the rules say about the step from the base to the head. A document of the head waives what is said of it as
+    it was in the base, too."""
+    of_head = _waivers(pair.head)
+    successors = {each.ref: each for each in pair.head.declarations}
+    found = []
+    for rule in RULES.values():
+        for problem in rule.on_plan(pair) if rule.on_plan is not None else ():
+            successor = successors.get(places.written(problem.place).ref)
+            reasons = (of_head.cover(place, rule.name) for place in (problem.place, successor) if place is not None)
+            found.append(_finding(rule, problem, next(filter(None, reasons), None)))
+    return tuple(sorted(found, key=lambda each: each.order))
 
 
 def _skipped(index: Index) -> Iterator[Skipped]:

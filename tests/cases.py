@@ -9,6 +9,7 @@ import yaml
 
 from basalt.compiling import Compilation, compile_folder
 from basalt.findings import Finding
+from basalt.plan.comparing import compare
 from basalt.pointers import render
 
 FOLDER = Path(__file__).resolve().parent / "cases"
@@ -23,6 +24,7 @@ class Case:
     files: dict[str, str]
     findings: list[dict[str, str]]
     also: list[str]
+    base: dict[str, str] | None = None  # what the files change, where the rule judges plans
 
     @property
     def id(self) -> str:
@@ -37,16 +39,32 @@ def read(rule: str) -> list[Case]:
 
 
 def _case(rule: str, case: dict[str, Any]) -> Case:
-    unknown = case.keys() - {"name", "files", "findings", "also"}
+    unknown = case.keys() - {"name", "files", "findings", "also", "base"}
     assert not unknown, f"{rule}: {unknown}"
-    files = case["files"] if isinstance(case["files"], dict) else {"input.yaml": case["files"]}
-    return Case(rule, case["name"], files, case.get("findings", []), case.get("also", []))
+    base = _files(case["base"]) if "base" in case else None
+    return Case(rule, case["name"], _files(case["files"]), case.get("findings", []), case.get("also", []), base)
+
+
+def _files(given: Any) -> dict[str, str]:
+    return given if isinstance(given, dict) else {"input.yaml": given}
 
 
 def run(case: Case, folder: Path, monkeypatch: Any) -> Compilation:
     """Compiles the case's files, as a folder called `case` in the folder, which stands for the project."""
+    return _compiled(case.files, folder, monkeypatch)
+
+
+def risks(case: Case, folder: Path, monkeypatch: Any) -> tuple[Finding, ...]:
+    """What the rules say about the step from the case's base to its files."""
+    (folder / "base").mkdir()
+    (folder / "head").mkdir()
+    base = _compiled(case.base or {}, folder / "base", monkeypatch)
+    return compare(base, _compiled(case.files, folder / "head", monkeypatch)).risks
+
+
+def _compiled(files: dict[str, str], folder: Path, monkeypatch: Any) -> Compilation:
     (folder / "Pulumi.yaml").touch()
-    for name, text in case.files.items():
+    for name, text in files.items():
         path = folder / "case" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

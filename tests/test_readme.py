@@ -35,6 +35,8 @@ def test_the_first_two_commands_are_those_of_the_makefile() -> None:
 def test_command_of_the_readme_runs(command: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
     shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
+    for each in ("init -q -b main", "add .", "-c user.name=a -c user.email=a commit -q -m all"):
+        subprocess.run(["git", *each.split()], cwd=tmp_path, check=True)
     arguments = command.removeprefix(".venv/bin/basalt").split()
 
     done = subprocess.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from basalt.findings import Severity
-from basalt.rules import RULES
+from basalt.rules import FAMILIES, RULES
 from tests import cases
 from tests.cases import Case
 
@@ -20,11 +20,13 @@ ALL = [case for rule in RULES if (cases.FOLDER / f"{rule}.yaml").exists() for ca
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.id)
 def test_rule_says_exactly_this_about_the_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compilation = cases.run(case, tmp_path, monkeypatch)
+    run = cases.run if case.base is None else cases.risks
+    found = run(case, tmp_path, monkeypatch)
+    findings = found if isinstance(found, tuple) else found.findings
 
-    own = [cases.shown(found) for found in compilation.findings if found.rule == case.rule]
+    own = [cases.shown(each) for each in findings if each.rule == case.rule]
     assert own == case.findings
-    assert {found.rule for found in compilation.findings} - {case.rule} == set(case.also)
+    assert {each.rule for each in findings} - {case.rule} == set(case.also)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -47,7 +49,20 @@ def test_page_has_every_section(rule: str) -> None:
     assert [section for section in _SECTIONS if f"\n{section}\n" not in page] == []
 
 
-@pytest.mark.parametrize("rule", sorted(RULES.keys() - _NOT_ONE_TEXT))
+@pytest.mark.parametrize("rule", [each.name for each in FAMILIES["Plan"]])
+def test_page_example_of_a_plan_breaks_the_rule_and_the_way_out_mends_it(
+    rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, broken, mended = _YAML.findall(RULES[rule].page)
+
+    for name, text in (("broken", broken), ("mended", mended)):
+        (tmp_path / name).mkdir()
+        case = Case(rule, name, {"input.yaml": text}, [], [], {"input.yaml": base})
+        risks = {found.rule for found in cases.risks(case, tmp_path / name, monkeypatch)}
+        assert (rule in risks) == (name == "broken"), f"the {name} example of {rule}:\n{text}"
+
+
+@pytest.mark.parametrize("rule", sorted(RULES.keys() - _NOT_ONE_TEXT - {each.name for each in FAMILIES["Plan"]}))
 def test_page_example_breaks_the_rule_and_the_way_out_mends_it(
     rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,4 +90,5 @@ def test_severities_are_those_of_the_contract() -> None:
         "multi-gpu-has-shared-memory", "launcher-matches-gpus", "threads-match-cpus", "image-is-pinned",
         "static-cpu-is-integer", "checkpoint-survives", "job-fits-its-quota", "driver-upgrade-spares-gangs",
         "token-lifetime-is-short", "gang-fits-beside-others", "gang-packs-loosely",
+        "plan-keeps-jobs-running", "plan-replaces-nothing-running", "plan-changes-one-priority-at-a-time",
     }  # fmt: skip

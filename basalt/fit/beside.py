@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from basalt import names
 from basalt.fit import reading, running, verdicts
+from basalt.fit.job import Job
 from basalt.fit.problem import Counts, Domain, Gang, Key, Limit
-from basalt.fit.reading import Job, Read
+from basalt.fit.reading import Read
 from basalt.fit.reasons import Reason, why_never
 from basalt.fit.running import Group, Now
 from basalt.fit.verdicts import State, Verdict

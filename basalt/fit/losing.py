@@ -13,6 +13,10 @@ from basalt.loading.snapshots import Snapshot
 _ORDER = (State.FITS, State.CONTENDED, State.UNKNOWN, State.NEVER)
 
 
+def is_worse(after: State, before: State) -> bool:
+    return _ORDER.index(after) > _ORDER.index(before)
+
+
 class Unknown(Exception):
     """A name that stands for nothing; known are those that do."""
 
@@ -62,7 +66,7 @@ def falls(index: Index, tier: str, snapshot: Snapshot | None = None) -> Iterator
     for loss in losses(index, solved.read.problem, domains):
         for after in () if snapshot is None and quick.keeps(loss) else without(index, loss.nodes, snapshot):
             earlier = before[after.job.key]
-            if _ORDER.index(after.state) > _ORDER.index(earlier.state):
+            if is_worse(after.state, earlier.state):
                 yield Fall(loss.domain, earlier, after)
 
 

@@ -10,6 +10,7 @@ from basalt.quantities import Amount, Resources, add
 
 PODS = "pods"  # every pod takes one of what a node calls so
 PLENTY = 2**31  # more pods than there are
+ENDLESS = 2**62  # of a resource: what a node that does not say how much it has is taken to have
 
 
 class Shape(NamedTuple):

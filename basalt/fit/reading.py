@@ -3,31 +3,31 @@ left, and the limits that gangs share."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from basalt.fit import affinities, pod_by_pod, queues, sub_groups
+from basalt.fit import affinities, limits, pod_by_pod, sub_groups
 from basalt.fit.affinities import Pods, Wishes
+from basalt.fit.job import Job
 from basalt.fit.plugins import Plugins
 from basalt.fit.pod_by_pod import Scoring
-from basalt.fit.problem import PODS, Bond, Domain, Gang, Key, Limit, Problem, Shape, outermost
+from basalt.fit.problem import ENDLESS, PODS, Bond, Domain, Gang, Key, Problem, Shape, outermost
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
-from basalt.pointers import Pointer, get
-from basalt.quantities import Amount, Resources, add, parse_map
+from basalt.pointers import get
+from basalt.quantities import Resources, add, parse_map
 from basalt.views import network_topology, quotas
 from basalt.views.gangs import Gang as DeclaredGang
 from basalt.views.gangs import Priorities, gangs
 from basalt.views.minimum_gang import minimum_gang
 from basalt.views.network_topology import ConstrainedJob, Constraint
 from basalt.views.node_fit import Fleet
-from basalt.views.queue_tree import DEFAULT, ROOT
+from basalt.views.queue_tree import DEFAULT
 from basalt.views.quotas import NO_DEFAULTS, admitted, namespace_of
 from basalt.views.requests import pod_requests
 from basalt.views.workloads import QUEUE_NAME, Task, Workload
 
-_UNLIMITED = 2**62  # what a node that does not say how much it has is taken to have
 _ON_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", PODS)
 _JOBS = ("Job", "CronJob")
 _ENFORCING = {"network-topology-aware", "capacity"}
@@ -36,27 +36,6 @@ _DAEMONS_TOLERATE = [
     {"key": f"node.kubernetes.io/{name}", "operator": "Exists"}
     for name in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 ]
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One job that gets a verdict: where it is declared, its queue, its pods in all, and its gang; gap is what it asks
-    for and Basalt does not model, so that its verdict is unknown."""
-
-    key: Key
-    object: KubeObject
-    pointer: Pointer
-    queue: str | None
-    priority: int
-    pods: int
-    gang: Gang
-    tier: str | int | None
-    gap: str = ""
-    tasks: tuple[int, ...] = ()  # of a job's shapes, the task that each comes from
-
-    @property
-    def order(self) -> tuple[int, str, str, str]:
-        return (-self.priority, self.key.namespace, self.key.name, self.key.kind)
 
 
 class Read(NamedTuple):
@@ -76,21 +55,11 @@ def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
     jobs, wishes = reader.company(sorted(reader.jobs(), key=lambda each: each.order))
     if not index.knows(Fact.NODES):
         jobs = tuple(replace(job, gap="there is no node inventory") for job in jobs)
-    limits = tuple(reader.limits(jobs))
+    found = tuple(limits.limits(index, jobs, reader.total, reader.plugins))
     gangs = tuple(job.gang for job in jobs)
-    problem = Problem(reader.free, reader.domains, gangs, limits, reader.offers, wishes.aparts)
+    problem = Problem(reader.free, reader.domains, gangs, found, reader.offers, wishes.aparts)
     scoring = pod_by_pod.scoring(index.scheduler) if index.scheduler else None
     return Read(jobs, problem, scoring, index.job_tiers.numbers if index.job_tiers else {})
-
-
-def is_hierarchical(index: Index) -> bool:
-    """Whether the queues above one count."""
-    return index.scheduler is None or index.scheduler.plugin_has("capacity", "enableHierarchy")
-
-
-def owner_of(queue: str) -> str:
-    """What the limits of a queue have for their owner."""
-    return "the cluster" if queue == ROOT else f"queue {queue}"
 
 
 class _Reader:
@@ -103,10 +72,9 @@ class _Reader:
         self._constraints = {id(each.object): each for each in index.constrained_jobs}
         configuration = index.scheduler
         # Where nothing says how the scheduler is configured, it is taken to enforce what is declared.
-        self._plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
-        self._is_hierarchical = is_hierarchical(index)
+        self.plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
         left = [node for node in index.nodes if node.name not in lost]
-        self._total = add(*(parse_map(node.allocatable) for node in left))
+        self.total = add(*(parse_map(node.allocatable) for node in left))
         takers = [node for node in left if node.takes_pods]
         self.offers = {node.name: parse_map(node.allocatable) for node in takers}
         self.free = {node.name: self._free(node) for node in takers}
@@ -124,7 +92,7 @@ class _Reader:
 
     def _free(self, node: Node) -> Resources:
         """What the node offers less what the environment's own daemons request there."""
-        offers = {**dict.fromkeys(_ON_EVERY_NODE, _UNLIMITED), **parse_map(node.allocatable)}
+        offers = {**dict.fromkeys(_ON_EVERY_NODE, ENDLESS), **parse_map(node.allocatable)}
         daemons = [add(requests, {PODS: 1}) for requests in self._daemons(node)]
         taken = add(*daemons)
         return {name: amount - taken.get(name, 0) for name, amount in offers.items()}
@@ -299,7 +267,7 @@ class _Reader:
 
     def _number(self, constraint: Constraint) -> int | None:
         tiers = self._index.job_tiers
-        if not constraint.is_hard or not tiers or "network-topology-aware" not in self._plugins:
+        if not constraint.is_hard or not tiers or "network-topology-aware" not in self.plugins:
             return None
         number = tiers.number_of(constraint)
         return number if number is not None and number <= tiers.highest else None
@@ -312,67 +280,6 @@ class _Reader:
     def _tier_name(self, number: int | None) -> str | int | None:
         tiers = self._index.job_tiers
         return None if number is None or not tiers else tiers.numbers.get(number) or number
-
-    # limits
-
-    def limits(self, jobs: Iterable[Job]) -> Iterator[Limit]:
-        known = list(jobs)
-        if self._plugins & {"capacity", "proportion"}:
-            yield from self._queue_limits(known)
-        yield from self._quota_limits({id(job.object): job for job in known})
-
-    def _queue_limits(self, jobs: list[Job]) -> Iterator[Limit]:
-        tree, is_hierarchical = self._index.queues, self._is_hierarchical
-        every = queues.ceilings(tree, self._total, is_hierarchical=is_hierarchical)
-        endless: Resources = dict.fromkeys(self._total, _UNLIMITED)
-        most = {
-            each.queue: each.amounts
-            for way in queues.ceilings(tree, endless, is_hierarchical=is_hierarchical).values()
-            for each in way
-        }
-        below: dict[str, list[Job]] = {}
-        amounts: dict[str, Resources] = {}
-        for job in jobs:
-            for ceiling in every.get(job.queue, ()) if job.queue else ():
-                below.setdefault(ceiling.queue, []).append(job)
-                amounts[ceiling.queue] = ceiling.amounts
-        for name, inside in below.items():
-            for resource in sorted({each for job in inside for shape in job.gang.shapes for each in shape.requests}):
-                if resource in amounts[name] and resource != PODS:
-                    costs = {job.gang.key: _costs(job.gang, resource) for job in inside}
-                    limit = self._queue_limit(name, resource, amounts[name][resource], costs)
-                    yield limit._replace(most=most[name][resource])
-
-    def _queue_limit(self, name: str, resource: str, amount: Amount, costs: Mapping[Key, tuple[Amount, ...]]) -> Limit:
-        """Its capability is the business of a rule of its own; what others are guaranteed is not."""
-        queue = self._index.queues.queues.get(name)
-        if queue is not None and queue.capability.get(resource) == amount:
-            return Limit("gang-fits-its-queue", owner_of(name), resource, amount, costs, of=Key("Queue", "", name))
-        note = " beside what others are guaranteed" if amount < self._total.get(resource, 0) else ""
-        of = Key("Queue", "", name)
-        return Limit("gang-fits-a-domain", owner_of(name), resource, amount, costs, note=note, of=of)
-
-    def _quota_limits(self, jobs: Mapping[int, Job]) -> Iterator[Limit]:
-        amounts: dict[tuple[Key, str], Amount] = {}
-        costs: dict[tuple[Key, str], dict[Key, tuple[Amount, ...]]] = {}
-        beside: dict[tuple[Key, str], dict[Key, Amount]] = {}
-        for demand in self._index.quota_demands:
-            if (job := jobs.get(id(demand.job.object))) is None:
-                continue
-            for key, limit in demand.limits.items():
-                shared = Key("ResourceQuota", namespace_of(limit.quota), limit.quota.name), key
-                amounts.setdefault(shared, limit.amount)
-                own = tuple(demand.gang.parts[task].requests.get(key, 0) for task in job.tasks)
-                costs.setdefault(shared, {})[job.gang.key] = own
-                beside.setdefault(shared, {})[job.gang.key] = demand.beside.get(key, 0)
-        for shared, amount in amounts.items():
-            of, key = shared
-            owner = f"ResourceQuota {of}"
-            yield Limit("gang-fits-its-quota", owner, key, amount, costs[shared], beside[shared], of=of)
-
-
-def _costs(gang: Gang, resource: str) -> tuple[Amount, ...]:
-    return tuple(shape.requests.get(resource, 0) for shape in gang.shapes)
 
 
 def host_ports(pod: Mapping[str, Any]) -> dict[str, int]:

@@ -7,7 +7,8 @@ Yes is a proof: the placement that was found holds on what is left. No only mean
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from basalt.fit import queues, reading
+from basalt.fit import queues
+from basalt.fit.limits import is_hierarchical, owner_of
 from basalt.fit.packing import Room
 from basalt.fit.problem import Gang, Limit, Placement, Problem
 from basalt.index import Index
@@ -39,8 +40,8 @@ def losses(index: Index, problem: Problem, domains: Iterable[str]) -> Iterator[L
 
 def _less(index: Index, limits: Iterable[Limit], total: Resources) -> Iterator[Amount]:
     """By how much each limit is lower where all nodes offer this in total: those of queues, not of quotas."""
-    every = queues.ceilings(index.queues, total, is_hierarchical=reading.is_hierarchical(index)).values()
-    amounts = {reading.owner_of(each.queue): each.amounts for ceilings in every for each in ceilings}
+    every = queues.ceilings(index.queues, total, is_hierarchical=is_hierarchical(index)).values()
+    amounts = {owner_of(each.queue): each.amounts for ceilings in every for each in ceilings}
     for limit in limits:
         ceiling = amounts.get(limit.owner)
         yield limit.amount - ceiling.get(limit.resource, 0) if ceiling is not None else 0

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from basalt.fit import losing, verdicts
+from basalt.fit.job import Job
 from basalt.fit.problem import Key
-from basalt.fit.reading import Job
 from basalt.fit.refitting import Loss, Together, losses
 from basalt.fit.verdicts import Solved, State, Verdict
 from basalt.index import Index

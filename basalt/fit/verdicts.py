@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from basalt import names
 from basalt.fit import changes, checking, packing, pod_by_pod, reading, search
+from basalt.fit.job import Job
 from basalt.fit.packing import Room, cheapest
 from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import Counts, Gang, Placement, Problem
-from basalt.fit.reading import Job, Read
+from basalt.fit.reading import Read
 from basalt.fit.reasons import Reason, why_never
 from basalt.fit.solver import Answer, Outcome
 from basalt.index import Index
@@ -70,7 +71,7 @@ def of(index: Index) -> tuple[Verdict, ...]:
     return solved(index).verdicts
 
 
-@lru_cache(maxsize=1)  # the rules and the command ask for the same
+@lru_cache(maxsize=2)  # the rules and the command ask for the same, and a plan has two sides
 def solved(index: Index) -> Solved:
     return _solved(reading.read(index))
 

@@ -9,7 +9,7 @@ from basalt.fit.verdicts import State, Verdict, summary
 from basalt.names import counted
 from basalt.reporting.text import Paint, printable
 
-_COLOURS = {State.FITS: "32", State.CONTENDED: "33", State.NEVER: "31", State.UNKNOWN: "36"}
+COLOURS = {State.FITS: "32", State.CONTENDED: "33", State.NEVER: "31", State.UNKNOWN: "36"}
 _NODES = 8  # shown of a placement
 _RUNNING = 10  # shown of what runs now
 
@@ -82,7 +82,7 @@ def _lines(verdict: Verdict, paint: Paint, now: Beside | None) -> list[str]:
     )
     name = paint.bold(printable(f"{job.key.kind} {job.key}"))
     runs = "runs now, " if now is not None and job.key in now.kept else ""
-    state = paint(verdict.state.value, "1", _COLOURS[verdict.state])
+    state = paint(verdict.state.value, "1", COLOURS[verdict.state])
     lines = [f"{name} {state}: {runs}{printable(_what(verdict, of))}"]
     if now is not None and job.key in now.moved:
         lines.append(f"  runs now, and is judged as if it did not: {printable(now.moved[job.key])}")

@@ -11,13 +11,13 @@ from basalt.pointers import render
 def report(environment: str, findings: Sequence[Finding], skipped: Sequence[Skipped]) -> dict[str, Any]:
     return {
         "environment": environment,
-        "findings": [_finding(found) for found in findings],
+        "findings": [finding(found) for found in findings],
         "skipped": [{"rule": each.rule, "reason": each.reason} for each in skipped],
         "summary": summary(findings),
     }
 
 
-def _finding(found: Finding) -> dict[str, Any]:
+def finding(found: Finding) -> dict[str, Any]:
     return {
         "rule": found.rule,
         "severity": found.severity.value,

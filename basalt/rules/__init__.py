@@ -13,6 +13,7 @@ from basalt.rules import (
     jobs,
     kubernetes,
     metrics,
+    plans,
     priorities,
     queues,
     scheduler,
@@ -38,6 +39,7 @@ FAMILIES: dict[str, tuple[Rule, ...]] = {
     "Identity": identity.RULES,
     "Metrics": metrics.RULES,
     "Delivery": delivery.RULES,
+    "Plan": plans.RULES,
 }
 
 RULES: dict[str, Rule] = {rule.name: rule for family in FAMILIES.values() for rule in family}

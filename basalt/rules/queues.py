@@ -9,10 +9,11 @@ from basalt.findings import Problem, Severity
 from basalt.index import Fact, Index
 from basalt.loading.nodes import Node
 from basalt.objects import mapping
+from basalt.plan.pair import Pair
 from basalt.pointers import Pointer, has
 from basalt.quantities import Amount, add, parse, show, show_rounded
 from basalt.rules.rule import Rule
-from basalt.views.queue_tree import DEFAULT, POINTERS, ROOT, Queue, largest_of, total_of
+from basalt.views.queue_tree import BUILT_IN, DEFAULT, OPEN, POINTERS, ROOT, Queue, largest_of, total_of
 from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import demands, destinations
 
@@ -76,8 +77,8 @@ def queue_takes_jobs(index: Index) -> Iterator[Problem]:
             children = names.listed(sorted(child.name for child in tree.children[each.queue]))
             message = f"{each.queue} has queues below it ({children}); only a queue without any takes jobs"
             yield Problem(each.object, each.pointer, message, _instead(tree.leaves(each.queue)))
-        elif (state := _state(tree.queues.get(each.queue))) != "Open":
-            message = f"{each.queue} is {state}, it takes no jobs"
+        elif (queue := tree.queues.get(each.queue)) is not None and queue.state != OPEN:
+            message = f"{each.queue} is {queue.state}, it takes no jobs"
             yield Problem(each.object, each.pointer, message, "open it, or name another queue")
 
 
@@ -85,12 +86,6 @@ def _instead(leaves: list[str]) -> str:
     if not leaves:
         return "name a queue below it"
     return f"name {leaves[0]}" if len(leaves) == 1 else f"name one of {names.listed(leaves)}"
-
-
-def _state(queue: Queue | None) -> str:
-    """The state that is written; without one, the controller opens the queue."""
-    state = mapping(queue.object.value.get("status")).get("state") if queue else None
-    return state if isinstance(state, str) and state else "Open"
 
 
 def queue_amounts_are_ordered(index: Index) -> Iterator[Problem]:
@@ -374,6 +369,14 @@ def queue_root_is_untouched(index: Index) -> Iterator[Problem]:
             yield Problem(root.object, POINTERS[field], message, "set it on the queues below root")
 
 
+def built_in_queues_stay(pair: Pair) -> Iterator[Problem]:
+    for name in BUILT_IN:
+        removed = pair.base.queues.queues.get(name)
+        if removed is not None and name not in pair.head.queues.queues:
+            message = f"{name} is removed: Volcano's own, which its webhook lets nobody delete"
+            yield Problem(removed.object, (), message, "keep it declared, or leave it to Volcano without deleting it")
+
+
 RULES = (
     Rule("queue-exists", Severity.ERROR, queue_exists, needs=(Fact.QUEUES,)),
     Rule("queue-parent-exists", Severity.ERROR, queue_parent_exists, needs=(Fact.QUEUES,)),
@@ -388,5 +391,5 @@ RULES = (
     Rule("queue-resource-is-offered", Severity.ERROR, queue_resource_is_offered, partly_needs=(Fact.NODES,)),
     Rule("queue-covers-its-jobs", Severity.WARNING, queue_covers_its_jobs, needs=(Fact.QUEUES,)),
     Rule("queue-fields-are-read", Severity.WARNING, queue_fields_are_read, needs=(Fact.SCHEDULER,)),
-    Rule("queue-root-is-untouched", Severity.ERROR, queue_root_is_untouched),
+    Rule("queue-root-is-untouched", Severity.ERROR, queue_root_is_untouched, on_plan=built_in_queues_stay),
 )

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from basalt.findings import Problem, Severity
 from basalt.index import Fact, Index
+from basalt.plan.pair import Pair
 
 Check = Callable[[Index], Iterable[Problem]]
+PlanCheck = Callable[[Pair], Iterable[Problem]]
 PAGES = Path(__file__).resolve().parent / "pages"
 
 
@@ -18,7 +20,8 @@ class Rule:
     needs are the facts without which it cannot be judged at all; partly_needs those without which it judges a part.
     A general rule stays silent about a value that a specific one speaks about. A private rule's findings never show
     the source line, because a secret may stand in it. One that follows from everything else stays silent where there is
-    an error in what it follows from: the documents, the topology, the queues, or the same object.
+    an error in what it follows from: the documents, the topology, the queues, or the same object. on_plan is what the
+    rule says about the step from one environment to another.
     """
 
     name: str
@@ -29,11 +32,21 @@ class Rule:
     is_general: bool = False
     is_private: bool = False
     follows: bool = False
+    on_plan: PlanCheck | None = None
 
     @property
     def page(self) -> str:
         """The page that `basalt explain` prints: Markdown, from what the rule says to the way out."""
         return (PAGES / f"{self.name}.md").read_text(encoding="utf-8")
+
+
+def of_plans(name: str, severity: Severity, check: PlanCheck) -> Rule:
+    """A rule about plans alone: it has nothing to say about an environment by itself."""
+    return Rule(name, severity, _nothing, on_plan=check)
+
+
+def _nothing(_: Index) -> Iterable[Problem]:
+    return ()
 
 
 def noted(rule: str) -> Check:

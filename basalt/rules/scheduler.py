@@ -12,7 +12,7 @@ from basalt.rules import scheduler_text
 from basalt.rules.rule import Rule
 from basalt.views import leadership, misspelling
 from basalt.views import scheduler_catalogue as catalogue
-from basalt.views.scheduler_configuration import Configuration, Plugin
+from basalt.views.scheduler_configuration import PREEMPTING, Configuration, Plugin
 
 _EVICTING = ("preempt", "reclaim", "shuffle", "gangpreempt", "gangreclaim")
 _KEYS = frozenset((*catalogue.PLUGIN, *catalogue.FLAGS))
@@ -38,7 +38,7 @@ class _Need(NamedTuple):
     hint: str
 
 
-_PREEMPTS = _Need(("preempt", "gangpreempt"), "preempts", "gangpreempt (before Volcano 1.15: preempt)")
+_PREEMPTS = _Need(PREEMPTING, "preempts", "gangpreempt (before Volcano 1.15: preempt)")
 _RECLAIMS = _Need(("reclaim", "gangreclaim"), "reclaims", "gangreclaim (before Volcano 1.15: reclaim)")
 _EVICTS_GANGS = _Need(("gangpreempt", "gangreclaim"), "evicts whole gangs", "gangpreempt or gangreclaim")
 _SHUFFLES = _Need(("shuffle",), "evicts what it picks", "shuffle")

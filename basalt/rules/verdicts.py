@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from basalt import names
 from basalt.findings import Problem, Severity
 from basalt.fit import surviving, verdicts
-from basalt.fit.reading import Job
 from basalt.fit.surviving import Survival
 from basalt.fit.verdicts import State
 from basalt.index import Fact, Index
-from basalt.pointers import Pointer, has
 from basalt.rules.rule import Rule
 from basalt.views import survival
 
@@ -20,7 +18,7 @@ def gang_fits_a_domain(index: Index) -> Iterator[Problem]:
     for verdict in verdicts.of(index):
         if verdict.state is State.NEVER and verdict.reason is not None and verdict.reason.rule == _OWN:
             hint = verdict.change or "add nodes, or ask for less"
-            yield Problem(verdict.job.object, _size(verdict.job), verdict.reason.message, hint)
+            yield Problem(verdict.job.object, verdict.job.size, verdict.reason.message, hint)
     for found in surviving.of(index):
         if found.falls:
             yield Problem(found.job.object, survival.AT, found.text, _rescue(found))
@@ -39,7 +37,7 @@ def gang_fits_beside_others(index: Index) -> Iterator[Problem]:
     for verdict in verdicts.of(index):
         if verdict.state is State.CONTENDED and verdict.reason is not None:
             hint = "let it wait, give it a higher priority, or make room for all of them"
-            yield Problem(verdict.job.object, _size(verdict.job), verdict.reason.message, hint)
+            yield Problem(verdict.job.object, verdict.job.size, verdict.reason.message, hint)
 
 
 def gang_packs_loosely(index: Index) -> Iterator[Problem]:
@@ -49,15 +47,7 @@ def gang_packs_loosely(index: Index) -> Iterator[Problem]:
             pods = names.counted(verdict.job.gang.minimum, "pod")
             message = f"its {pods} fit ({placed}), but Volcano, which takes one pod after the other, may not find how"
             hint = verdict.change or "let their requests divide a node, make them alike, or leave more room"
-            yield Problem(verdict.job.object, _size(verdict.job), message, hint)
-
-
-def _size(job: Job) -> Pointer:
-    """Where the size of the gang is written."""
-    for field in ("minAvailable", "minMember", "tasks"):
-        if has(job.object.value, (*job.pointer, field)):
-            return (*job.pointer, field)
-    return job.pointer
+            yield Problem(verdict.job.object, verdict.job.size, message, hint)
 
 
 RULES: tuple[Rule, ...] = (

@@ -11,13 +11,12 @@ import yaml
 from basalt.api.versions import Version
 from basalt.compiling import Compilation
 from basalt.loading.nodes import Node
-from basalt.objects import KubeObject, defined_kind, mapping, sequence
+from basalt.objects import KubeObject, defined_kind, mapping
 from basalt.rendering import layout, yaml_writer
-from basalt.views.pods import pods
+from basalt.views import claims
 from basalt.views.quotas import namespace_of
 from basalt.views.scheduler_catalogue import ACTIONS_SINCE
 from basalt.views.scheduler_configuration import CHART_DEFAULT
-from basalt.views.workloads import workloads
 
 NAMESPACE = "volcano-system"
 RUN_FOR = "sandbox.basalt.dev/run-for"  # an annotation of pods: how long they run until they succeed
@@ -59,27 +58,18 @@ def wanted(compilation: Compilation) -> Wanted:
     defined = {defined_kind(each) for each in applied if each.ref.kind == "CustomResourceDefinition"}
     kinds = {(each.ref.api_version, each.ref.kind): each.ref.namespace is not None for each in applied}
     kinds = {kind: each for kind, each in kinds.items() if (kind[0].rpartition("/")[0], kind[1]) not in defined}
-    claims = sorted(_strange_claims(applied))
+    mounted = sorted(_strange_claims(applied))
     declared = {each.name: dict(each.value) for each in applied if each.ref.kind == "Namespace"}
     strange = sorted({namespace_of(each) for each in applied} - declared.keys() - {"default", "kube-system"})
-    early = sorted({*strange, *(space for space, _ in claims), NAMESPACE})
+    early = sorted({*strange, *(space for space, _ in mounted), NAMESPACE})
     spaces = [declared.get(name) or _bare_namespace(name) for name in early]
-    return Wanted([node(each) for each in index.nodes], scheduler, kinds, spaces, strange, claims, notes)
+    return Wanted([node(each) for each in index.nodes], scheduler, kinds, spaces, strange, mounted, notes)
 
 
 def _strange_claims(objects: Sequence[KubeObject]) -> set[tuple[str, str]]:
     """The PersistentVolumeClaims, by namespace and name, that pods mount and nobody declares."""
-    found = set()
-    for pod in pods(objects):
-        for volume in sequence(pod.spec.get("volumes")):
-            found.add(
-                (namespace_of(pod.object), mapping(mapping(volume).get("persistentVolumeClaim")).get("claimName"))
-            )
-    for workload in workloads(objects):
-        for volume in sequence(workload.spec.get("volumes")):
-            found.add((namespace_of(workload.object), mapping(volume).get("volumeClaimName")))
     declared = {(namespace_of(each), each.name) for each in objects if each.ref.kind == _CLAIM}
-    return {(namespace, name) for namespace, name in found - declared if name}
+    return claims.users(objects).keys() - declared
 
 
 def adapted(configuration: Mapping[str, Any]) -> tuple[str, list[str]]:

@@ -10,6 +10,7 @@ from basalt.quantities import Amount, Resources, parse_map, show
 ROOT = "root"
 DEFAULT = "default"
 BUILT_IN = (ROOT, DEFAULT)  # the scheduler creates both
+OPEN = "Open"
 GROUP = "scheduling.volcano.sh"
 _TERMS = 6  # of a sum, before the rest is put into one
 POINTERS: dict[str, Pointer] = {
@@ -36,6 +37,12 @@ class Queue(NamedTuple):
     def written(self, field: str) -> Any:
         """What stands at the field, be it readable or not."""
         return get(self.object.value, POINTERS[field])
+
+    @property
+    def state(self) -> str:
+        """The state that is written; without one, the controller opens the queue."""
+        state = mapping(self.object.value.get("status")).get("state")
+        return state if isinstance(state, str) and state else OPEN
 
     def may_name(self, field: str, resource: str) -> bool:
         """Whether the field says something about the resource, or cannot be read: then nothing is missing for sure."""

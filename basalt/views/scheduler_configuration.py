@@ -19,6 +19,7 @@ from basalt.views.embedding import Embedded, Text, Unreadable
 _KEY_SUFFIX = ".conf"
 _KEY_PREFIX = "volcano-scheduler"
 OVERRIDE = ("custom", "scheduler_config_override")
+PREEMPTING = ("preempt", "gangpreempt")  # the actions that evict a pod for one of a higher class
 _PLUGINS_DIR = ("custom", "scheduler_plugins_dir")
 _A_NAME = ("tiers", 0, "plugins", 0, "name")
 _INTEGER = re.compile(r"[-+]?(0[bB][01]+|0[oO]?[0-7]+|0[xX][0-9a-fA-F]+|0|[1-9][0-9]*)")

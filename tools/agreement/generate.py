@@ -38,8 +38,8 @@ Progress = Callable[[str], None]
 
 
 def all_cases() -> list[Case]:
-    """Every case, by rule."""
-    return [case for rule in sorted(RULES) for case in cases.read(rule)]
+    """Every case, by rule; a step from a base is nothing that can be put to a cluster."""
+    return [case for rule in sorted(RULES) for case in cases.read(rule) if case.base is None]
 
 
 def hear(cluster: Cluster, chosen: Iterable[Case], progress: Progress) -> list[Heard]:
