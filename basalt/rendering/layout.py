@@ -162,6 +162,11 @@ def _place(declared: KubeObject) -> tuple[str, int]:
     return found or (_OF_MODULE.get(declared.module or "", _OTHERS), _UNRANKED)
 
 
+def part_of(declared: KubeObject) -> str:
+    """The folder that the object stands in: 40-queues."""
+    return _place(declared)[0]
+
+
 def _tier(declared: KubeObject) -> int:
     tier = declared.spec.get("tier") if declared.ref.kind == "HyperNode" else 0
     return tier if isinstance(tier, int) else 0

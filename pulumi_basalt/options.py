@@ -1,0 +1,135 @@
+"""How the engine treats each kind of object: what it may not delete, what it replaces, what it leaves to controllers,
+and what it waits for. Decided by the object alone."""
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, NamedTuple
+
+import pulumi
+
+from basalt.api import immutable
+from basalt.objects import KubeObject
+from basalt.pointers import get
+from basalt.rendering import layout
+from basalt.views import chart_catalogue
+from basalt.views.releases import releases
+
+# Deleting one takes along what nobody can make again: everything in a namespace, the data of a claim, every object of a
+# kind.
+_HOLDING_DATA = frozenset(
+    (
+        ("", "Namespace"),
+        ("", "PersistentVolume"),
+        ("", "PersistentVolumeClaim"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+    )
+)
+# What controllers write into objects that others declare. Certificates are put in by whoever signs them.
+_OF_CONTROLLERS = {
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): ("webhooks[*].clientConfig.caBundle",),
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): ("webhooks[*].clientConfig.caBundle",),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("spec.conversion.webhook.clientConfig.caBundle",),
+    ("apiregistration.k8s.io", "APIService"): ("spec.caBundle",),
+    ("", "PersistentVolumeClaim"): ("spec.volumeName",),
+    ("", "ServiceAccount"): ("secrets",),
+}
+_SCALED = (("apps", "Deployment"), ("apps", "StatefulSet"))
+# Under another of these the engine still knows the object: a new apiVersion is no new object.
+_VERSIONS = {
+    "admissionregistration.k8s.io": ("v1", "v1beta1", "v1alpha1"),
+    "autoscaling": ("v2", "v1"),
+    "flowcontrol.apiserver.k8s.io": ("v1", "v1beta3"),
+    "helm.toolkit.fluxcd.io": ("v2", "v2beta2", "v2beta1"),
+    "resource.k8s.io": ("v1", "v1beta2", "v1beta1"),
+    "source.toolkit.fluxcd.io": ("v1", "v1beta2"),
+}
+WAIT = "pulumi.com/waitFor"
+OPEN = "jsonpath={.status.state}=Open"
+
+
+class Options(NamedTuple):
+    """What all objects of a kind have in common."""
+
+    type: str
+    is_kept: bool
+    ignored: list[str]
+    replacing: list[str]
+    aliases: tuple[pulumi.Alias, ...]
+
+
+@cache
+def of_kind(api_version: str, kind: str, *, is_sealed: bool = False) -> Options:
+    """is_sealed where the object says `immutable: true`."""
+    group = api_version.rpartition("/")[0]
+    return Options(
+        type_token(api_version, kind),
+        (group, kind) in _HOLDING_DATA,
+        ["status", *_OF_CONTROLLERS.get((group, kind), ())],
+        [_path(each) for each in immutable.paths(group, kind, is_sealed=is_sealed)],
+        tuple(
+            pulumi.Alias(type_=type_token(f"{group}/{version}", kind))
+            for version in _VERSIONS.get(group, ())
+            if f"{group}/{version}" != api_version
+        ),
+    )
+
+
+def type_token(api_version: str, kind: str) -> str:
+    """As pulumi-kubernetes spells a kind: the core group has a name there."""
+    return f"kubernetes:{api_version if '/' in api_version else f'core/{api_version}'}:{kind}"
+
+
+def _path(path: immutable.Path) -> str:
+    """The path as Pulumi writes it: spec.tasks[*].template."""
+    return ".".join(path).replace(f".{immutable.EVERY}", "[*]")
+
+
+def of(declared: KubeObject, *, scaled: frozenset[tuple[str, str | None, str]]) -> dict[str, Any]:
+    """What the object's ResourceOptions say beside its parent, its provider and what it depends on; scaled are those
+    whose replicas an autoscaler sets, by kind, namespace and name."""
+    ref = declared.ref
+    common = of_kind(ref.api_version, ref.kind, is_sealed=declared.value.get("immutable") is True)
+    ignored = common.ignored
+    if (ref.kind, ref.namespace, ref.name) in scaled:
+        ignored = [*ignored, "spec.replicas"]
+    found: dict[str, Any] = {"ignore_changes": ignored}
+    if common.is_kept or _holds_definitions(declared):
+        found["protect"] = True
+    if common.is_kept:
+        found["retain_on_delete"] = True
+    if common.replacing:
+        found |= {"replace_on_changes": common.replacing, "delete_before_replace": True}
+    if fixed := immutable.fixed_lists(ref.group, ref.kind):
+        sizes = [len(items) if isinstance(items := get(declared.value, path), list) else 0 for path in fixed]
+        found["replacement_trigger"] = sizes
+    if common.aliases:
+        found["aliases"] = list(common.aliases)
+    return found
+
+
+def _holds_definitions(declared: KubeObject) -> bool:
+    """Whether it is a chart with CustomResourceDefinitions: those that are templates go with it, and their objects."""
+    if not layout.is_release(declared):
+        return False
+    return any(chart_catalogue.has_definitions(each.chart) for each in releases((declared,)))
+
+
+def scaled(objects: Iterable[KubeObject]) -> frozenset[tuple[str, str | None, str]]:
+    """What HorizontalPodAutoscalers scale, by kind, namespace and name."""
+    found = set()
+    for each in objects:
+        if each.ref.kind == "HorizontalPodAutoscaler":
+            target = each.spec.get("scaleTargetRef")
+            kind, name = get(target, ("kind",)), get(target, ("name",))
+            if any(kind == known for _, known in _SCALED):
+                found.add((str(kind), each.ref.namespace, str(name)))
+    return frozenset(found)
+
+
+def waiting(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+    """A transform by which the engine lets the provider wait until the queue is open, as Volcano's webhook asks before
+    it takes a job. What is registered stays what `basalt compile` writes."""
+    metadata = args.props.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), WAIT: OPEN}
+    props = {**args.props, "metadata": {**metadata, "annotations": annotations}}
+    return pulumi.ResourceTransformResult(props=props, opts=args.opts)
