@@ -129,7 +129,8 @@ def scaled(objects: Iterable[KubeObject]) -> frozenset[tuple[str, str | None, st
 def waiting(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
     """A transform by which the engine lets the provider wait until the queue is open, as Volcano's webhook asks before
     it takes a job. What is registered stays what `basalt compile` writes."""
-    metadata = args.props.get("metadata") or {}
+    given: dict[str, Any] = dict(args.props)
+    metadata = given.get("metadata") or {}
     annotations = {**(metadata.get("annotations") or {}), WAIT: OPEN}
-    props = {**args.props, "metadata": {**metadata, "annotations": annotations}}
+    props = {**given, "metadata": {**metadata, "annotations": annotations}}
     return pulumi.ResourceTransformResult(props=props, opts=args.opts)

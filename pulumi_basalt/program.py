@@ -56,9 +56,12 @@ def register(
     placed = in_order(_renderable(objects) if is_rendering else objects)
     _tell(compilation)
     provider = registering.provider("kubernetes", given, identifier=compilation.name)
-    components = {title: Module(title) for title in registering.titles(placed)}
+    components = {
+        title: Module(title) for title in dict.fromkeys(registering.module_of(each.object) for each in placed)
+    }
     registry = Registry(provider, is_rendering=is_rendering, contents=contents)
-    resources = registry.add(placed, components, secret=registering.secret_objects(compilation))
+    secret = registering.secret_objects(compilation)
+    resources = registry.add(placed, lambda each: components[registering.module_of(each)], secret=secret)
     for component in components.values():
         component.register_outputs({})
     registering.without_collector(resources)

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -37,7 +37,7 @@ class Registry:
 
     def __init__(
         self,
-        provider: pulumi.ProviderResource,
+        provider: pulumi.ProviderResource | None,
         *,
         is_rendering: bool = False,
         prefix: str = "",
@@ -54,19 +54,19 @@ class Registry:
     def add(
         self,
         placed: Sequence[Placed],
-        components: Mapping[str, Module],
+        component_of: Callable[[KubeObject], Module | None],
         *,
         secret: frozenset[Ref] = frozenset(),
         known: Mapping[Ref, pulumi.Resource] | None = None,
     ) -> list[pulumi.Resource]:
-        """The resources of those objects whose module has a component, under it; secret are the objects whose content
-        is one, known what others have registered of the rest."""
+        """The resources of the objects that have a component, under it; secret are those whose content is one, known
+        what others have registered of the rest."""
         scaled = options.scaled(each.object for each in placed)
         every = {**(known or {})}
         added = []
         for each in placed:
             declared = each.object
-            if (component := components.get(declared.module or MANIFESTS)) is None:
+            if (component := component_of(declared)) is None:
                 continue
             needed = [every[ref] for ref in (placed[place].object.ref for place in each.needs) if ref in every]
             chosen = options.of(declared, scaled=scaled)
@@ -150,9 +150,8 @@ def secret_objects(compilation: Compilation) -> frozenset[Ref]:
     return frozenset(each.object for each in compilation.findings if each.rule == _LITERAL and each.object is not None)
 
 
-def titles(placed: Iterable[Placed]) -> Iterator[str]:
-    """The modules that have objects, each once, in order."""
-    yield from dict.fromkeys(each.object.module or MANIFESTS for each in placed)
+def module_of(declared: KubeObject) -> str:
+    return declared.module or MANIFESTS
 
 
 def without_collector(resources: Iterable[pulumi.Resource]) -> None:
@@ -163,10 +162,11 @@ def without_collector(resources: Iterable[pulumi.Resource]) -> None:
     urns = [each.urn.future() for each in resources]
     gc.disable()
 
-    async def collecting() -> None:
+    async def collecting() -> bool:
         try:
             await asyncio.gather(*urns, return_exceptions=True)
         finally:
             gc.enable()
+        return True
 
-    pulumi.Output.from_input(collecting())
+    _: pulumi.Output[bool] = pulumi.Output.from_input(collecting())

@@ -62,10 +62,14 @@ def _unknown(keys: Iterable[str]) -> Iterable[str]:
 def _provider() -> dict[str, Any]:
     given = pulumi.Config("kubernetes")
     found: dict[str, Any] = {_snake(key): value for key in _TEXTS if (value := given.get(key))}
-    if runtime.is_config_secret("kubernetes:kubeconfig"):
+    if _is_secret("kubernetes:kubeconfig"):
         found["kubeconfig"] = given.get_secret("kubeconfig")
-    switches = {_snake(key): value for key in _SWITCHES if (value := given.get_bool(key)) is not None}
-    return {**found, **switches}
+    switches = {_snake(key): given.get_bool(key) for key in _SWITCHES}
+    return {**found, **{key: value for key, value in switches.items() if value is not None}}
+
+
+def _is_secret(key: str) -> bool:
+    return runtime.is_config_secret(key) or key in runtime.get_config_secret_keys_env()
 
 
 def _snake(key: str) -> str:
@@ -77,8 +81,11 @@ def _secrets() -> dict[tuple[str, str], dict[str, str]]:
     text = runtime.get_config(f"{NAMESPACE}:secrets")
     if text is None:
         return {}
-    where, example = f"{NAMESPACE}:secrets", "pulumi config set --secret --path 'basalt:secrets[\"dex/dex-ldap\"].password'"
-    if not runtime.is_config_secret(where):
+    where, example = (
+        f"{NAMESPACE}:secrets",
+        "pulumi config set --secret --path 'basalt:secrets[\"dex/dex-ldap\"].password'",
+    )
+    if not _is_secret(where):
         raise pulumi.RunError(f"{where} is not encrypted; set it with --secret: {example}")
     try:
         value = json.loads(text)
@@ -87,8 +94,8 @@ def _secrets() -> dict[tuple[str, str], dict[str, str]]:
     found: dict[tuple[str, str], dict[str, str]] = {}
     for key, content in value.items() if isinstance(value, dict) else [("", None)]:
         namespace, slash, name = key.partition("/")
-        is_text = isinstance(content, dict) and all(isinstance(each, str) for each in content.values())
-        if not (namespace and slash and name and is_text):
+        is_named = namespace and slash and name
+        if not is_named or not isinstance(content, dict) or not all(isinstance(each, str) for each in content.values()):
             raise pulumi.RunError(f"{where} maps <namespace>/<name> to keys and texts: {example}")
         found[namespace, name] = content
     return found

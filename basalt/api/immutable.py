@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 EVERY = "*"  # in a path: any item of a list
 
-# By group and kind, as paths below the object. Sources: ValidateUpdate of the kinds in kubernetes/pkg/apis/*/validation,
+# By group and kind, as paths below the object. Sources: the kinds' ValidateUpdate in kubernetes/pkg/apis/*/validation,
 # and validateJobUpdate of Volcano's pkg/webhooks/admission/jobs/validate, which lets minAvailable, priorityClassName
 # and the tasks' replicas and minAvailable change.
 _JOB = (

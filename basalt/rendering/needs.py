@@ -5,7 +5,7 @@ webhooks and the controllers ask for. Where many need a whole group, such as the
 the group waits for the others, and the many for it alone: edges stay about as many as objects.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +18,8 @@ from modules import delivery
 
 # What a namespace's pods find there when they start.
 _SETTINGS = frozenset(
-    "ConfigMap LimitRange NetworkPolicy PersistentVolumeClaim ResourceQuota Role RoleBinding Secret ServiceAccount".split()
+    "ConfigMap LimitRange NetworkPolicy PersistentVolumeClaim ResourceQuota Role RoleBinding Secret "
+    "ServiceAccount".split()
 )
 _BUILT_IN = frozenset(("", "networking.k8s.io", "rbac.authorization.k8s.io"))
 _RUNNING = frozenset((("apps", "DaemonSet"), ("apps", "Deployment"), ("apps", "StatefulSet")))
@@ -96,7 +97,7 @@ class _Known:
             yield self.places[key]
 
     def _definition(self, each: KubeObject) -> Sequence[int]:
-        """What defines the object's kind: its CustomResourceDefinition, or the charts that bring it and its webhooks."""
+        """What defines the object's kind: its CustomResourceDefinition, or the charts that bring it."""
         kind = (each.ref.group, each.ref.kind)
         if "." not in kind[0] or layout.is_release(each):
             return ()
@@ -120,27 +121,9 @@ class _Known:
 
     def _named(self, each: KubeObject) -> Iterator[int]:
         """What the object names: a queue its parent, a HyperNode its members, a binding its role, a flow its steps."""
-        kind, spec, namespace = each.ref.kind, each.spec, each.ref.namespace
-        if kind == "Queue":
-            yield from self._queue(spec.get("parent"))
-        elif kind == "HyperNode":
-            for member in map(mapping, sequence(spec.get("members"))):
-                if member.get("type") == "HyperNode":
-                    name = get(member, ("selector", "exactMatch", "name"))
-                    yield from self._found((each.ref.group, kind, None, str(name)))
-        elif kind in ("RoleBinding", "ClusterRoleBinding"):
-            role = mapping(each.value.get("roleRef"))
-            of = namespace if role.get("kind") == "Role" else None
-            yield from self._found((each.ref.group, str(role.get("kind")), of, str(role.get("name"))))
-        elif kind == f"{_POLICY}Binding":
-            yield from self._found((each.ref.group, _POLICY, None, str(spec.get("policyName"))))
-        elif kind == "JobFlow":
-            for step in map(mapping, sequence(spec.get("flows"))):
-                yield from self._found((each.ref.group, "JobTemplate", namespace, str(step.get("name"))))
-        elif kind == "HelmRelease":
-            source = mapping(get(spec, ("chart", "spec", "sourceRef")))
-            of = source.get("namespace") or namespace
-            yield from self._found(("source.toolkit.fluxcd.io", str(source.get("kind")), of, str(source.get("name"))))
+        names = _NAMED.get(each.ref.kind)
+        for key in names(each) if names else ():
+            yield from self._found(key)
 
     def _queue(self, name: Any) -> Iterator[int]:
         yield from self._found(("scheduling.volcano.sh", "Queue", None, str(name)))
@@ -196,6 +179,47 @@ class _Known:
         return [place for place in trees if place not in held]
 
 
+def _parent(queue: KubeObject) -> Iterator[Key]:
+    yield queue.ref.group, "Queue", None, str(queue.spec.get("parent"))
+
+
+def _members(hyper_node: KubeObject) -> Iterator[Key]:
+    for member in map(mapping, sequence(hyper_node.spec.get("members"))):
+        if member.get("type") == "HyperNode":
+            name = get(member, ("selector", "exactMatch", "name"))
+            yield hyper_node.ref.group, "HyperNode", None, str(name)
+
+
+def _role(binding: KubeObject) -> Iterator[Key]:
+    role = mapping(binding.value.get("roleRef"))
+    namespace = binding.ref.namespace if role.get("kind") == "Role" else None
+    yield binding.ref.group, str(role.get("kind")), namespace, str(role.get("name"))
+
+
+def _policy(binding: KubeObject) -> Iterator[Key]:
+    yield binding.ref.group, _POLICY, None, str(binding.spec.get("policyName"))
+
+
+def _steps(flow: KubeObject) -> Iterator[Key]:
+    for step in map(mapping, sequence(flow.spec.get("flows"))):
+        yield flow.ref.group, "JobTemplate", flow.ref.namespace, str(step.get("name"))
+
+
+def _source(release: KubeObject) -> Iterator[Key]:
+    source = mapping(get(release.spec, ("chart", "spec", "sourceRef")))
+    namespace = source.get("namespace") or release.ref.namespace
+    yield "source.toolkit.fluxcd.io", str(source.get("kind")), namespace, str(source.get("name"))
+
+
+_NAMED: Mapping[str, Callable[[KubeObject], Iterator[Key]]] = {
+    "Queue": _parent,
+    "HyperNode": _members,
+    "RoleBinding": _role,
+    "ClusterRoleBinding": _role,
+    f"{_POLICY}Binding": _policy,
+    "JobFlow": _steps,
+    "HelmRelease": _source,
+}
 _TREE, _ADMISSION = " tree", " admission"  # no names of namespaces
 
 
