@@ -13,7 +13,7 @@ from basalt.loading.files import SourceFile
 from basalt.loading.marks import Mark
 from basalt.pointers import Pointer, dotted
 
-_KEY = "key"
+_KEY = "named"
 
 
 def named(name: str) -> Mapping[str, str]:

@@ -176,12 +176,19 @@ def _queue_depths(objects: Sequence[KubeObject]) -> dict[str, int]:
     """How far each queue is below root: parents are applied first."""
     parents = {each.name: str(each.spec.get("parent") or "root") for each in objects if each.ref.kind == "Queue"}
     depths: dict[str, int] = {}
-    for name, parent in parents.items():
-        trail, above = [name], parent
-        while above in parents and above not in trail:
-            trail.append(above)
+    for start in parents:
+        trail: dict[str, int] = {}
+        above = start
+        while above in parents and above not in depths and above not in trail:
+            trail[above] = len(trail)
             above = parents[above]
-        depths[name] = len(trail)
+        steps = list(trail)
+        if above in trail:  # a circle, all of whose members are as deep
+            circle = steps[trail[above] :]
+            depths.update(dict.fromkeys(circle, len(circle)))
+            steps = steps[: trail[above]]
+        for name in reversed(steps):
+            depths[name] = depths.get(parents[name], 0) + 1
     return depths
 
 

@@ -63,8 +63,8 @@ def _sorted(objects: Sequence[KubeObject], needs: Sequence[Sequence[int]]) -> li
             trail.pop()
             open_.discard(place)
             if place not in done:
-                done[place] = len(found)
                 found.append(Placed(objects[place], tuple(sorted(done[each] for each in needs[place] if each in done))))
+                done[place] = len(done)
     return found
 
 
