@@ -165,7 +165,10 @@ def test_a_wrong_form_names_the_argument() -> None:
 
 
 def test_a_node_without_a_tier_is_named() -> None:
-    nodes = [{"metadata": {"name": "a", "labels": {"volcano.sh/rack": "r1"}}}, {"metadata": {"name": "b"}}]
+    nodes: list[dict[str, Any]] = [
+        {"metadata": {"name": "a", "labels": {"volcano.sh/rack": "r1"}}},
+        {"metadata": {"name": "b"}},
+    ]
     told, _ = refused(lambda: basalt.Topology("t", basalt.TopologyArgs(tiers=[_RACK], nodes=nodes)))
 
     assert "\nTopology t: args.nodes[1]" in told

@@ -350,7 +350,7 @@ def test_queues_wait_until_they_are_open_without_saying_so_in_the_object() -> No
         "metadata": {"name": "a", "annotations": {"b": "c", "pulumi.com/waitFor": "jsonpath={.status.state}=Open"}},
         "spec": {},
     }
-    assert props["metadata"]["annotations"] == {"b": "c"}  # type: ignore[index]
+    assert props["metadata"]["annotations"] == {"b": "c"}
 
 
 def test_the_collector_is_on_again_in_the_end() -> None:
@@ -412,30 +412,29 @@ def test_the_stack_names_the_environment(tmp_path: Path, monkeypatch: pytest.Mon
     assert "configmap/default/a" in by_stack.by_name
 
 
+_UNKNOWN = (
+    "basalt:enviroment is not known; did you mean environment?; there are environment: the environment's name under "
+    "stacks/, or its folder; render: the folder that YAML is written to; secrets: the content of Secrets, by "
+    "<namespace>/<name>"
+)
+_ABSENT = (
+    "no environment cose: neither a path nor a folder under stacks/; did you mean case?; the stack's name, or "
+    "basalt:environment, says which to compile"
+)
+_PLAIN = (
+    "basalt:secrets is not encrypted; set it with --secret: pulumi config set --secret --path "
+    "'basalt:secrets[\"dex/dex-ldap\"].password'"
+)
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (
-            {"basalt:enviroment": "case"},
-            "basalt:enviroment is not known; did you mean environment?; there are environment: the environment's name "
-            "under stacks/, or its folder; render: the folder that YAML is written to; secrets: the content of Secrets, "
-            "by <namespace>/<name>",
-        ),
+        ({"basalt:enviroment": "case"}, _UNKNOWN),
         ({"basalt:render": "true"}, 'basalt:render takes a folder, this is "true"; for example rendered/'),
-        (
-            {"basalt:environment": " "},
-            "basalt:environment is empty; take it out, or name a folder under stacks/",
-        ),
-        (
-            {"basalt:environment": "cose"},
-            "no environment cose: neither a path nor a folder under stacks/; did you mean case?; the stack's name, or "
-            "basalt:environment, says which to compile",
-        ),
-        (
-            {"basalt:secrets": "{}"},
-            "basalt:secrets is not encrypted; set it with --secret: pulumi config set --secret --path "
-            "'basalt:secrets[\"dex/dex-ldap\"].password'",
-        ),
+        ({"basalt:environment": " "}, "basalt:environment is empty; take it out, or name a folder under stacks/"),
+        ({"basalt:environment": "cose"}, _ABSENT),
+        ({"basalt:secrets": "{}"}, _PLAIN),
     ],
 )
 def test_a_wrong_setting_ends_the_run(
