@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement charts-lock demo sandbox test lint check fmt schemas charts docs golden lock bench clean
+.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -37,6 +37,11 @@ sandbox: $(VENV)/.runtime ## a real API server and Volcano on this machine, with
 	@eval "$$($(BIN)/basalt sandbox status seed --quiet)" && $(BIN)/basalt apply seed --yes
 	@echo "next: $(BIN)/basalt sandbox status    $(BIN)/basalt sandbox down"
 
+# A file or bucket backend would write the whole state around every step. What a killed run leaves is adopted by the next.
+up: $(VENV)/.pulumi ## pulumi up of the stack ENV, with one write of its state: make up ENV=seed [ARGS=--yes]
+	@test -n "$(ENV)" || { echo "name the stack: make up ENV=seed" >&2; exit 2; }
+	PULUMI_EXPERIMENTAL=1 PULUMI_SKIP_CHECKPOINTS=1 pulumi up --stack "$(ENV)" $(ARGS)
+
 test: $(VENV)/.dev ## all tests
 	$(BIN)/python -m pytest
 
@@ -58,6 +63,9 @@ schemas: $(VENV)/.runtime ## the schemas of Kubernetes and Volcano, from the pin
 charts: $(VENV)/.runtime ## what Basalt knows of the charts in the pinned Go modules (needs Go)
 	$(BIN)/python tools/charts/generate.py
 
+arguments: $(VENV)/.dev ## pulumi_basalt/arguments.py: the components' arguments, from the schemas of the documents
+	$(BIN)/python tools/arguments/generate.py
+
 docs: $(VENV)/.runtime ## docs/rules, and what Basalt says about Volcano's own examples (that part needs Go)
 	$(BIN)/python tools/docs/rule_pages.py
 	$(BIN)/python tools/docs/volcano_examples.py
@@ -77,6 +85,7 @@ lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyp
 bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.end_to_end
+	$(BIN)/python -m benchmarks.registering
 
 clean: ## remove the virtual environment and everything built
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .hypothesis
