@@ -1,13 +1,15 @@
 """How the engine treats each kind of object: what it may not delete, what it replaces, what it leaves to controllers,
 and what it waits for. Decided by the object alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
 import pulumi
 
 from basalt.api import immutable
+from basalt.api.schemas import Shape
+from basalt.gathering.expanding import newest
 from basalt.objects import KubeObject
 from basalt.pointers import get
 from basalt.rendering import layout
@@ -43,6 +45,8 @@ _VERSIONS = {
     "resource.k8s.io": ("v1", "v1beta2", "v1beta1"),
     "source.toolkit.fluxcd.io": ("v1", "v1beta2"),
 }
+_SEALED = ("data", "binaryData", "stringData")
+_Path = tuple[str, ...]
 WAIT = "pulumi.com/waitFor"
 OPEN = "jsonpath={.status.state}=Open"
 
@@ -65,7 +69,7 @@ def of_kind(api_version: str, kind: str, *, is_sealed: bool = False) -> Options:
         type_token(api_version, kind),
         (group, kind) in _HOLDING_DATA,
         ["status", *_OF_CONTROLLERS.get((group, kind), ())],
-        [_path(each) for each in immutable.paths(group, kind, is_sealed=is_sealed)],
+        [*_replacing(api_version, kind), *(_SEALED if is_sealed else ())],
         tuple(
             pulumi.Alias(type_=type_token(f"{group}/{version}", kind))
             for version in _VERSIONS.get(group, ())
@@ -79,9 +83,41 @@ def type_token(api_version: str, kind: str) -> str:
     return f"kubernetes:{api_version if '/' in api_version else f'core/{api_version}'}:{kind}"
 
 
-def _path(path: immutable.Path) -> str:
-    """The path as Pulumi writes it: spec.tasks[*].template."""
-    return ".".join(path).replace(f".{immutable.EVERY}", "[*]")
+def _replacing(api_version: str, kind: str) -> Iterator[str]:
+    """What cannot change in place, as Pulumi writes paths: spec.tasks[*].template. A fixed field in which something may
+    change is told by those in it that may not, which the schema knows."""
+    fields = immutable.FIELDS.get((api_version.rpartition("/")[0], kind))
+    known = newest().find(api_version, kind)
+    for path in fields.fixed if fields else ():
+        for found in _without(tuple(path.split(".")), _steps(fields), known.shape if known else None):
+            yield ".".join(found).replace(".*", "[*]")
+
+
+def _steps(fields: immutable.Fields | None) -> tuple[_Path, ...]:
+    return tuple(tuple(path.split(".")) for path in fields.but) if fields else ()
+
+
+def _without(path: _Path, exceptions: tuple[_Path, ...], shape: Shape | None) -> Iterator[_Path]:
+    inside = [each for each in exceptions if each[: len(path)] == path]
+    if path in inside:
+        return
+    below = _below(path, shape) if inside else ()
+    if not below:
+        yield path
+    for step in below:
+        yield from _without((*path, step), exceptions, shape)
+
+
+def _below(path: _Path, shape: Shape | None) -> tuple[str, ...]:
+    """The fields that the schema has there; * for the items of a list."""
+    schema = shape.at(tuple(0 if step == "*" else step for step in path)) if shape else None
+    return ("*",) if schema and "items" in schema else tuple(schema.get("properties", ()) if schema else ())
+
+
+def _fixed_lists(group: str, kind: str) -> Iterator[_Path]:
+    """The lists whose number of items is final, although something in the items may change."""
+    passing = (path for path in _steps(immutable.FIELDS.get((group, kind))) if "*" in path)
+    yield from dict.fromkeys(path[: path.index("*")] for path in passing)
 
 
 def of(declared: KubeObject, *, scaled: frozenset[tuple[str, str | None, str]]) -> dict[str, Any]:
@@ -99,7 +135,7 @@ def of(declared: KubeObject, *, scaled: frozenset[tuple[str, str | None, str]]) 
         found["retain_on_delete"] = True
     if common.replacing:
         found |= {"replace_on_changes": common.replacing, "delete_before_replace": True}
-    if fixed := immutable.fixed_lists(ref.group, ref.kind):
+    if fixed := tuple(_fixed_lists(ref.group, ref.kind)):
         sizes = [len(items) if isinstance(items := get(declared.value, path), list) else 0 for path in fixed]
         found["replacement_trigger"] = sizes
     if common.aliases:

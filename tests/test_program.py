@@ -272,7 +272,7 @@ def test_sealed_config_maps_are_replaced_and_open_ones_are_not(tmp_path: Path) -
     sealed = config_map("sealed", immutable=True, data={"a": "b"})
     engine = registered(environment(tmp_path, sealed=sealed, loose=config_map("loose", data={"a": "b"})))
 
-    assert list(request(engine, "configmap/default/sealed").replaceOnChanges) == ["data", "binaryData"]
+    assert list(request(engine, "configmap/default/sealed").replaceOnChanges) == ["data", "binaryData", "stringData"]
     assert list(request(engine, "configmap/default/loose").replaceOnChanges) == []
 
 

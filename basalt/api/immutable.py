@@ -1,73 +1,103 @@
-"""Which fields of an object the API server, or Volcano's webhook, refuses to change: what differs there takes a new
-object in the old one's place."""
+"""The fields that cannot be changed in place: the API server, or Volcano's webhook, refuses the update, so that the
+object has to be deleted and made anew.
+
+Source: the Validate…Update functions of k8s.io/kubernetes/pkg/apis/*/validation, and validateJobUpdate in Volcano's
+pkg/webhooks/admission/jobs/validate/admit_job.go.
+"""
 
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-EVERY = "*"  # in a path: any item of a list
+from basalt.findings import Ref
+from basalt.pointers import Pointer
 
-# By group and kind, as paths below the object. Sources: the kinds' ValidateUpdate in kubernetes/pkg/apis/*/validation,
-# and validateJobUpdate of Volcano's pkg/webhooks/admission/jobs/validate, which lets minAvailable, priorityClassName
-# and the tasks' replicas and minAvailable change.
-_JOB = (
-    "schedulerName volumes queue plugins policies maxRetry ttlSecondsAfterFinished minSuccess runningEstimate "
-    "networkTopology"
-)
-_TASK = "name template policies maxRetry topologyPolicy dependsOn partitionPolicy"
-_POD_JOB = "selector template completionMode podFailurePolicy backoffLimitPerIndex successPolicy managedBy"
+_Path = tuple[str, ...]  # "*" stands for any one step
 
-Path = tuple[str, ...]
-_PATHS: Mapping[tuple[str, str], tuple[Path, ...]] = {
-    ("batch.volcano.sh", "Job"): (
-        *(("spec", field) for field in _JOB.split()),
-        *(("spec", "tasks", EVERY, field) for field in _TASK.split()),
+
+class Fields(NamedTuple):
+    """What of a kind stays as it was made: the fixed fields, but for what may change within them. One that is not
+    there has its default."""
+
+    fixed: tuple[str, ...]
+    but: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = {}
+
+
+_SELECTED = Fields(("spec.selector",))
+_JOB_MAY = ("spec.minAvailable", "spec.priorityClassName", "spec.tasks.*.replicas", "spec.tasks.*.minAvailable")
+_BINDING = Fields(("roleRef",))
+FIELDS: Mapping[tuple[str, str], Fields] = {
+    ("", "PersistentVolume"): Fields(("spec",), (
+        "spec.accessModes", "spec.capacity", "spec.claimRef", "spec.mountOptions", "spec.nodeAffinity",
+        "spec.persistentVolumeReclaimPolicy", "spec.storageClassName", "spec.volumeAttributesClassName",
+    )),
+    ("", "PersistentVolumeClaim"): Fields(
+        ("spec",), ("spec.resources.requests", "spec.volumeAttributesClassName"), {"spec.volumeMode": "Filesystem"}
     ),
-    ("scheduling.k8s.io", "PriorityClass"): (("value",), ("preemptionPolicy",)),
-    ("batch", "Job"): tuple(("spec", field) for field in _POD_JOB.split()),
-    ("apps", "Deployment"): (("spec", "selector"),),
-    ("apps", "DaemonSet"): (("spec", "selector"),),
-    ("apps", "ReplicaSet"): (("spec", "selector"),),
-    ("apps", "StatefulSet"): tuple(
-        ("spec", field) for field in ("selector", "serviceName", "volumeClaimTemplates", "podManagementPolicy")
+    ("", "Pod"): Fields(("spec",), (
+        "spec.activeDeadlineSeconds", "spec.containers.*.image", "spec.initContainers.*.image", "spec.schedulingGates",
+        "spec.tolerations",
+    )),
+    ("", "ResourceQuota"): Fields(("spec.scopes",)),
+    ("", "Secret"): Fields(("type",), defaults={"type": "Opaque"}),
+    ("", "Service"): Fields(("spec.clusterIP",)),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): Fields(
+        ("spec.group", "spec.names.kind", "spec.names.plural", "spec.scope")
     ),
-    ("", "Pod"): (
-        ("spec", "nodeName"),
-        ("spec", "schedulerName"),
-        ("spec", "volumes"),
-        ("spec", "priorityClassName"),
-        ("spec", "containers", EVERY, "command"),
-        ("spec", "containers", EVERY, "args"),
-        ("spec", "containers", EVERY, "env"),
-        ("spec", "containers", EVERY, "resources"),
-        ("spec", "containers", EVERY, "volumeMounts"),
+    ("apps", "DaemonSet"): _SELECTED,
+    ("apps", "Deployment"): _SELECTED,
+    ("apps", "ReplicaSet"): _SELECTED,
+    ("apps", "StatefulSet"): Fields(("spec",), (
+        "spec.minReadySeconds", "spec.ordinals", "spec.persistentVolumeClaimRetentionPolicy", "spec.replicas",
+        "spec.revisionHistoryLimit", "spec.template", "spec.updateStrategy",
+    )),
+    ("batch", "Job"): Fields((
+        "spec.backoffLimitPerIndex", "spec.completionMode", "spec.completions", "spec.managedBy",
+        "spec.podFailurePolicy", "spec.selector", "spec.successPolicy", "spec.template",
+    ), defaults={"spec.completionMode": "NonIndexed"}),
+    ("batch.volcano.sh", "Job"): Fields(
+        ("spec",), _JOB_MAY, {"spec.maxRetry": 3, "spec.queue": "default", "spec.schedulerName": "volcano"}
     ),
-    ("", "PersistentVolumeClaim"): tuple(
-        ("spec", field) for field in ("accessModes", "storageClassName", "selector", "volumeMode", "dataSource")
+    ("networking.k8s.io", "IngressClass"): Fields(("spec.controller",)),
+    ("node.k8s.io", "RuntimeClass"): Fields(("handler",)),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): _BINDING,
+    ("rbac.authorization.k8s.io", "RoleBinding"): _BINDING,
+    ("resource.k8s.io", "ResourceClaim"): Fields(("spec",)),
+    ("resource.k8s.io", "ResourceClaimTemplate"): Fields(("spec",)),
+    ("scheduling.k8s.io", "PriorityClass"): Fields(
+        ("value", "preemptionPolicy"), defaults={"preemptionPolicy": "PreemptLowerPriority"}
     ),
-    ("", "ResourceQuota"): (("spec", "scopes"), ("spec", "scopeSelector")),
-    ("", "Secret"): (("type",),),
-    ("rbac.authorization.k8s.io", "RoleBinding"): (("roleRef",),),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): (("roleRef",),),
-    ("storage.k8s.io", "StorageClass"): tuple(
-        (field,) for field in ("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode")
+    ("storage.k8s.io", "StorageClass"): Fields(
+        ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"),
+        defaults={"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
     ),
-    ("node.k8s.io", "RuntimeClass"): (("handler",),),
-    ("networking.k8s.io", "IngressClass"): (("spec", "controller"),),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): (("spec", "group"), ("spec", "scope")),
-    ("resource.k8s.io", "ResourceClaim"): (("spec",),),
-    ("resource.k8s.io", "ResourceClaimTemplate"): (("spec",),),
-}
-# Lists of these objects that can neither grow nor shrink.
-_FIXED_LISTS: Mapping[tuple[str, str], tuple[Path, ...]] = {("batch.volcano.sh", "Job"): (("spec", "tasks"),)}
-# Kinds that say themselves that their content is final.
-_SEALABLE = {("", "ConfigMap"): ("data", "binaryData"), ("", "Secret"): ("data", "stringData", "type")}
+}  # fmt: skip
+# Of a ConfigMap or Secret that says that it is immutable.
+_SEALED = Fields(("binaryData", "data", "immutable", "stringData"))
+_NOTHING = Fields(())
 
 
-def paths(group: str, kind: str, *, is_sealed: bool = False) -> tuple[Path, ...]:
-    """The paths of the kind's immutable fields; is_sealed where the object says `immutable: true`."""
-    sealed = _SEALABLE.get((group, kind), ()) if is_sealed else ()
-    return tuple(dict.fromkeys((*_PATHS.get((group, kind), ()), *((field,) for field in sealed))))
+def refuses(ref: Ref, before: Mapping[str, Any], pointer: Pointer, old: Any, new: Any) -> bool:
+    """Whether an object, as it was before, takes no other value at the pointer; None is a value that is not there."""
+    fields = FIELDS.get((ref.group, ref.kind), _NOTHING)
+    if _is_fixed(fields, pointer):
+        default = fields.defaults.get(".".join(map(str, pointer)))
+        return default is None or (old, new) not in ((None, default), (default, None))
+    is_sealed = ref.group == "" and ref.kind in ("ConfigMap", "Secret") and before.get("immutable") is True
+    return is_sealed and _is_fixed(_SEALED, pointer)
 
 
-def fixed_lists(group: str, kind: str) -> tuple[Path, ...]:
-    """The paths of lists whose number of items is final, although some fields of the items are not."""
-    return _FIXED_LISTS.get((group, kind), ())
+def _is_fixed(fields: Fields, pointer: Pointer) -> bool:
+    """Whether the value there is a fixed field, in one or around one, and in none that may change."""
+    is_touched = any(_agree(path, pointer) for path in map(_steps, fields.fixed))
+    return is_touched and not any(
+        len(path) <= len(pointer) and _agree(path, pointer) for path in map(_steps, fields.but)
+    )
+
+
+def _steps(path: str) -> _Path:
+    return tuple(path.split("."))
+
+
+def _agree(path: _Path, pointer: Pointer) -> bool:
+    return all(one in ("*", other) for one, other in zip(path, pointer, strict=False))
