@@ -19,7 +19,7 @@ from basalt.loading.files import SourceFile
 from basalt.objects import KubeObject
 from basalt.rendering import layout
 from basalt.rendering.needs import in_order
-from pulumi_basalt import options, program, registering
+from pulumi_basalt import components, options, program, registering, settings
 from tests.golden import ENVIRONMENTS
 from tests.mock_engine import Engine, plain, secrets_in
 
@@ -210,6 +210,43 @@ def test_objects_wait_for_the_chart_that_defines_their_kind(platform: Engine) ->
     assert {name: chart for name, chart in charts.items() if chart not in platform.by_name[name].dependencies} == {}
     settings = platform.behind("release.helm.sh/gpu-operator/gpu-operator")
     assert "configmap/gpu-operator/basalt-device-plugin" in settings
+
+
+def test_custom_objects_wait_for_the_webhook_that_judges_them(tmp_path: Path) -> None:
+    """Volcano as plain manifests: a queue that comes before the admission answers is refused."""
+    text = """
+apiVersion: v1
+kind: Namespace
+metadata: {name: volcano-system, labels: {pod-security.kubernetes.io/enforce: baseline}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: volcano-admission, namespace: volcano-system}
+spec:
+  selector: {matchLabels: {app: admission}}
+  template:
+    metadata: {labels: {app: admission}}
+    spec: {containers: [{name: admission, image: "registry.example.com/volcano/admission:1.15.1"}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: volcano}
+webhooks:
+  - name: queues.volcano.sh
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    clientConfig: {service: {name: volcano-admission, namespace: volcano-system}}
+    rules: [{apiGroups: [scheduling.volcano.sh], apiVersions: [v1beta1], operations: [CREATE], resources: [queues]}]
+---
+{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: research}, spec: {weight: 1}}
+"""
+    folder = environment(tmp_path, volcano=text)
+    placed = in_order(compile_folder(folder).objects)
+    needs = {each.object.ref.kind: {placed[need].object.ref.kind for need in each.needs} for each in placed}
+
+    assert needs["Queue"] == {"ValidatingWebhookConfiguration"}
+    assert needs["ValidatingWebhookConfiguration"] == {"Deployment"}
+    assert needs["Deployment"] >= {"Namespace"}
 
 
 def test_a_chart_of_a_registry_is_named_by_its_whole_address(tmp_path: Path) -> None:
@@ -498,6 +535,19 @@ def test_render_refuses_two_objects_in_one_file(tmp_path: Path) -> None:
 
     with pytest.raises(pulumi.RunError, match="ConfigMap/a/b-c and ConfigMap/a-b/c would be rendered to one file"):
         registered(environment(tmp_path, **texts), {"render_yaml_to_directory": "rendered"})
+
+
+# what the docs say
+
+
+def test_the_page_names_every_setting_and_every_component() -> None:
+    page = (ROOT / "docs" / "pulumi.md").read_text(encoding="utf-8")
+
+    assert [key for key in settings.KEYS if f"`basalt:{key}`" not in page] == []
+    named = [each for each in vars(components).values() if isinstance(each, type) and hasattr(each, "modules")]
+    assert [each.__name__ for each in named if each.__name__[0] != "_" and f"`{each.__name__}`" not in page] == [
+        "Component"
+    ]
 
 
 # the order of any objects

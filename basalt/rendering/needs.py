@@ -23,6 +23,7 @@ _SETTINGS = frozenset(
 )
 _BUILT_IN = frozenset(("", "networking.k8s.io", "rbac.authorization.k8s.io"))
 _RUNNING = frozenset((("apps", "DaemonSet"), ("apps", "Deployment"), ("apps", "StatefulSet")))
+_WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 _POLICY = "ValidatingAdmissionPolicy"
 _JOBS = "90-jobs"
 _QUEUE_NAME = "scheduling.volcano.sh/queue-name"
@@ -89,6 +90,8 @@ class _Known:
         yield from self._named(each)
         if layout.is_release(each):
             yield from self._of_release(each)
+        elif each.ref.kind in _WEBHOOKS:
+            yield from self._serving(each)
         elif _is_running(each):
             yield from self._of_pods(each)
 
@@ -97,15 +100,30 @@ class _Known:
             yield self.places[key]
 
     def _definition(self, each: KubeObject) -> Sequence[int]:
-        """What defines the object's kind: its CustomResourceDefinition, or the charts that bring it."""
+        """What defines the object's kind, its CustomResourceDefinition or the charts that bring it, and the webhooks
+        that judge its objects. Built-in kinds are not asked: the webhooks' own programs are made of them."""
         kind = (each.ref.group, each.ref.kind)
         if "." not in kind[0] or layout.is_release(each):
             return ()
         if kind not in self._bringing:
             charts = (chart for chart in self._charts if chart_catalogue.brings(chart.chart, *kind))
             found = [self.places[_key(chart.object)] for chart in charts if _key(chart.object) in self.places]
-            self._bringing[kind] = [*self._definitions.get(kind, ()), *found]
+            self._bringing[kind] = [*self._definitions.get(kind, ()), *found, *self._webhooks(*kind)]
         return self._bringing[kind]
+
+    def _webhooks(self, group: str, kind: str) -> Iterator[int]:
+        for place, each in self._of_kinds(_WEBHOOKS):
+            rules = [rule for hook in _hooks(each) for rule in map(mapping, sequence(hook.get("rules")))]
+            if any(_is_judged(rule, group, kind) for rule in rules):
+                yield place
+
+    def _serving(self, webhook: KubeObject) -> Iterator[int]:
+        """What answers the webhook: the Deployments in the namespace of its Service."""
+        asked = {get(hook, ("clientConfig", "service", "namespace")) for hook in _hooks(webhook)}
+        yield from (place for place, each in self._of_kinds(("Deployment",)) if each.ref.namespace in asked)
+
+    def _of_kinds(self, kinds: tuple[str, ...]) -> list[tuple[int, KubeObject]]:
+        return [(place, each) for place, each in enumerate(self.objects) if each.ref.kind in kinds]
 
     @cached_property
     def _charts(self) -> tuple[Release, ...]:
@@ -226,6 +244,17 @@ _TREE, _ADMISSION = " tree", " admission"  # no names of namespaces
 def _key(each: KubeObject) -> Key:
     ref = each.ref
     return ref.group, ref.kind, ref.namespace, ref.name
+
+
+def _hooks(configuration: KubeObject) -> Iterator[Mapping[str, Any]]:
+    yield from map(mapping, sequence(configuration.value.get("webhooks")))
+
+
+def _is_judged(rule: Mapping[str, Any], group: str, kind: str) -> bool:
+    """Whether a webhook's rule asks about objects of the kind; the names of resources are guessed from it."""
+    resources = {str(each).partition("/")[0] for each in sequence(rule.get("resources"))}
+    is_named = not resources.isdisjoint(("*", f"{kind.lower()}s", f"{kind.lower()}es", f"{kind.lower()[:-1]}ies"))
+    return is_named and not {group, "*"}.isdisjoint(sequence(rule.get("apiGroups")))
 
 
 def _is_running(each: KubeObject) -> bool:
