@@ -130,9 +130,7 @@ def of(declared: KubeObject, *, scaled: frozenset[tuple[str, str | None, str]]) 
         ignored = [*ignored, "spec.replicas"]
     found: dict[str, Any] = {"ignore_changes": ignored}
     if common.is_kept or _holds_definitions(declared):
-        found["protect"] = True
-    if common.is_kept:
-        found["retain_on_delete"] = True
+        found |= {"protect": True, "retain_on_delete": True}
     if common.replacing:
         found |= {"replace_on_changes": common.replacing, "delete_before_replace": True}
     if fixed := tuple(_fixed_lists(ref.group, ref.kind)):

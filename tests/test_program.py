@@ -193,7 +193,9 @@ def test_charts_are_helm_releases(platform: Engine) -> None:
     assert (inputs["name"], inputs["namespace"], inputs["chart"]) == ("volcano", "volcano-system", "volcano")
     assert inputs["repositoryOpts"] == {"repo": "https://volcano-sh.github.io/helm-charts"}
     assert "volcano-scheduler.conf" not in inputs["values"]
-    assert volcano.request.protect  # its CRDs go with it
+    assert (volcano.request.protect, volcano.request.retainOnDelete) == (True, True)  # its CRDs go with it
+    server = found["release.helm.sh/monitoring/metrics-server"]
+    assert (server.request.protect, server.request.retainOnDelete) == (False, False)
     assert "namespace/volcano-system" in volcano.dependencies
 
 
@@ -543,6 +545,10 @@ def test_render_refuses_two_objects_in_one_file(tmp_path: Path) -> None:
 def test_the_page_names_every_setting_and_every_component() -> None:
     page = (ROOT / "docs" / "pulumi.md").read_text(encoding="utf-8")
 
+    assert "PULUMI_EXPERIMENTAL=1 PULUMI_SKIP_CHECKPOINTS=1" in page
+    assert "PULUMI_EXPERIMENTAL=1 PULUMI_SKIP_CHECKPOINTS=1 pulumi up" in (ROOT / "Makefile").read_text(
+        encoding="utf-8"
+    )
     assert [key for key in settings.KEYS if f"`basalt:{key}`" not in page] == []
     named = [each for each in vars(components).values() if isinstance(each, type) and hasattr(each, "modules")]
     assert [each.__name__ for each in named if each.__name__[0] != "_" and f"`{each.__name__}`" not in page] == [
