@@ -37,10 +37,14 @@ sandbox: $(VENV)/.runtime ## a real API server and Volcano on this machine, with
 	@eval "$$($(BIN)/basalt sandbox status seed --quiet)" && $(BIN)/basalt apply seed --yes
 	@echo "next: $(BIN)/basalt sandbox status    $(BIN)/basalt sandbox down"
 
-# A file or bucket backend would write the whole state around every step. What a killed run leaves is adopted by the next.
+# A file or bucket backend would write the whole state around every step. What a killed run leaves is adopted by the next;
+# not in a preview, whose dry run would try to change in place what is to be replaced.
+FAST := PULUMI_EXPERIMENTAL=1 PULUMI_SKIP_CHECKPOINTS=1 PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true
 up: $(VENV)/.pulumi ## pulumi up of the stack ENV, with one write of its state: make up ENV=seed [ARGS=--yes]
 	@test -n "$(ENV)" || { echo "name the stack: make up ENV=seed" >&2; exit 2; }
-	PULUMI_EXPERIMENTAL=1 PULUMI_SKIP_CHECKPOINTS=1 pulumi up --stack "$(ENV)" $(ARGS)
+	@pulumi preview --stack "$(ENV)"
+	@case " $(ARGS) " in *" --yes "*) ;; *) printf 'perform this update? [y/N] '; read -r said; test "$$said" = y ;; esac
+	$(FAST) pulumi up --stack "$(ENV)" --skip-preview --yes $(filter-out --yes,$(ARGS))
 
 test: $(VENV)/.dev ## all tests
 	$(BIN)/python -m pytest
@@ -86,6 +90,7 @@ bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.end_to_end
 	$(BIN)/python -m benchmarks.registering
+	$(BIN)/python -m benchmarks.pulumi_up
 
 clean: ## remove the virtual environment and everything built
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .hypothesis

@@ -47,6 +47,8 @@ _VERSIONS = {
 }
 _SEALED = ("data", "binaryData", "stringData")
 _Path = tuple[str, ...]
+MANAGER = "pulumi.com/patchFieldManager"
+OURSELVES = "pulumi-basalt"
 WAIT = "pulumi.com/waitFor"
 OPEN = "jsonpath={.status.state}=Open"
 
@@ -160,11 +162,23 @@ def scaled(objects: Iterable[KubeObject]) -> frozenset[tuple[str, str | None, st
     return frozenset(found)
 
 
-def waiting(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
-    """A transform by which the engine lets the provider wait until the queue is open, as Volcano's webhook asks before
-    it takes a job. What is registered stays what `basalt compile` writes."""
+def told(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+    """A transform that tells the provider how to treat an object, while what is registered stays what `basalt compile`
+    writes. It applies under the name of one manager: else it makes up a name for each object that only the state knows,
+    and after a state was lost, with a killed run that wrote none, it quarrels with itself. And it waits for a queue to
+    open, as Volcano's webhook asks before it takes a job."""
+    waits = {WAIT: OPEN} if ":Queue" in args.type_ else {}
     given: dict[str, Any] = dict(args.props)
     metadata = given.get("metadata") or {}
-    annotations = {**(metadata.get("annotations") or {}), WAIT: OPEN}
-    props = {**given, "metadata": {**metadata, "annotations": annotations}}
-    return pulumi.ResourceTransformResult(props=props, opts=args.opts)
+    annotations = {**(metadata.get("annotations") or {}), MANAGER: OURSELVES, **waits}
+    return _with({**given, "metadata": {**metadata, "annotations": annotations}})
+
+
+def unsaid(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult:
+    """A transform that leaves to the provider's environment what its class would read there when the program runs."""
+    return _with({key: value for key, value in args.props.items() if key != "upsertExistingObjects"})
+
+
+def _with(props: dict[str, Any]) -> pulumi.ResourceTransformResult:
+    """Those properties, and the options as they are: the SDK cannot give a replacement_trigger back."""
+    return pulumi.ResourceTransformResult(props, None)  # type: ignore[arg-type]

@@ -20,6 +20,8 @@ MANIFESTS = "manifests"  # the component of what was written as a raw manifest
 Contents = Mapping[tuple[str, str], Mapping[str, str]]  # what Secrets hold, by namespace and name
 _TYPE = "basalt:modules:Module"
 _OCI = "oci://"
+_QUEUE = "scheduling.volcano.sh/v1beta1"
+_NAMES_A_QUEUE = {("scheduling.volcano.sh", "Queue"): "parent", ("batch.volcano.sh", "Job"): "queue"}
 _PLAIN = ("apiVersion", "kind", "metadata")
 _LITERAL = "secret-is-not-literal"
 
@@ -70,7 +72,8 @@ class Registry:
                 continue
             needed = [every[ref] for ref in (placed[place].object.ref for place in each.needs) if ref in every]
             chosen = options.of(declared, scaled=scaled)
-            resource = self._resource(declared, component, needed, chosen, is_secret=declared.ref in secret)
+            props = _release(declared) if layout.is_release(declared) else named(declared, every)
+            resource = self._resource(declared, component, needed, chosen, props, is_secret=declared.ref in secret)
             every[declared.ref] = self.resources[declared.ref] = resource
             added.append(resource)
         return added
@@ -81,15 +84,15 @@ class Registry:
         component: Module,
         needed: list[pulumi.Resource],
         chosen: dict[str, Any],
+        props: dict[str, Any],
         *,
         is_secret: bool,
     ) -> pulumi.Resource:
-        if declared.ref.kind == "Queue" and not self._is_rendering:
-            chosen["transforms"] = [options.waiting]
+        if not self._is_rendering and not layout.is_release(declared):
+            chosen["transforms"] = [options.told]
         opts = pulumi.ResourceOptions(
             parent=component, provider=self._provider, depends_on=needed or None, version=self._version, **chosen
         )
-        props = _release(declared) if layout.is_release(declared) else {**declared.value}
         if is_secret_object(declared) and (declared.ref.namespace or "", declared.name) in self._contents:
             content = self._contents[declared.ref.namespace or "", declared.name]
             props["stringData"] = pulumi.Output.secret(content)
@@ -113,6 +116,17 @@ def name_of(declared: KubeObject) -> str:
     return "/".join(part for part in (kind, ref.namespace, name) if part)
 
 
+def named(declared: KubeObject, known: Mapping[Ref, pulumi.Resource]) -> dict[str, Any]:
+    """The object as it is declared. A queue that it names is not known to a preview before that queue is there: the
+    provider then makes no dry run, in which Volcano's webhook would refuse the object for the queue's sake."""
+    props = {**declared.value}
+    field = _NAMES_A_QUEUE.get((declared.ref.group, declared.ref.kind))
+    if field and (queue := known.get(Ref(_QUEUE, "Queue", None, str(declared.spec.get(field))))):
+        name = declared.spec[field]
+        props["spec"] = {**declared.spec, field: queue.id.apply(lambda _: name)}  # type: ignore[attr-defined]
+    return props
+
+
 def _release(declared: KubeObject) -> dict[str, Any]:
     """The inputs of helm.v3.Release. A chart of a registry is named by its whole address."""
     spec = dict(declared.spec)
@@ -124,21 +138,21 @@ def _release(declared: KubeObject) -> dict[str, Any]:
 
 
 def provider(name: str, settings: Mapping[str, Any], *, identifier: str) -> pulumi.ProviderResource:
-    """The provider that applies everything, by server-side apply. It takes over an object that is there already, so
-    that the next run repairs what a killed one left; it changes ConfigMaps and Secrets in place; and it stays the
-    stack's provider where only the way to the cluster changes. settings are further arguments of
-    pulumi_kubernetes.Provider."""
+    """The provider that applies everything, by server-side apply. It changes ConfigMaps and Secrets in place, and it
+    stays the stack's provider where only the way to the cluster changes. Whether it takes over an object that is there
+    already, so that the next run repairs what a killed one left, is up to its environment, which `make up` sets: as an
+    argument it would hold for previews too, and try in a dry run to change what is to be replaced. settings are further
+    arguments of pulumi_kubernetes.Provider."""
     if "render_yaml_to_directory" in settings:
         return pulumi_kubernetes.Provider(name, **settings)
     chosen = {
         "enable_server_side_apply": True,
-        "upsert_existing_objects": True,
         "enable_config_map_mutable": True,
         "enable_secret_mutable": True,
         "cluster_identifier": identifier,
         **settings,
     }
-    return pulumi_kubernetes.Provider(name, **chosen)
+    return pulumi_kubernetes.Provider(name, pulumi.ResourceOptions(transforms=[options.unsaid]), **chosen)
 
 
 def is_secret_object(declared: KubeObject) -> bool:

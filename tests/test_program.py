@@ -360,13 +360,12 @@ spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, n
     assert [each.spec.type for each in old] == ["kubernetes:autoscaling/v1:HorizontalPodAutoscaler"]
 
 
-def test_the_provider_adopts_what_a_killed_run_left() -> None:
+def test_the_provider_applies_and_leaves_adoption_to_its_environment() -> None:
     engine = stack("seed")
     provider = engine.by_name["kubernetes"]
 
     assert provider.type == "pulumi:providers:kubernetes"
     assert provider.inputs == {
-        "upsertExistingObjects": "true",
         "enableServerSideApply": "true",
         "enableConfigMapMutable": "true",
         "enableSecretMutable": "true",
@@ -378,17 +377,28 @@ def test_the_provider_adopts_what_a_killed_run_left() -> None:
     assert {each.request.version for each in engine.objects} == {provider.request.version}
 
 
-def test_queues_wait_until_they_are_open_without_saying_so_in_the_object() -> None:
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("core/v1:Namespace", {"pulumi.com/patchFieldManager": "pulumi-basalt"}),
+        (
+            "scheduling.volcano.sh/v1beta1:Queue",
+            {
+                "pulumi.com/patchFieldManager": "pulumi-basalt",
+                "pulumi.com/waitFor": "jsonpath={.status.state}=Open",
+            },
+        ),
+    ],
+)
+def test_the_provider_is_told_of_manager_and_queues_without_saying_so_in_the_object(
+    kind: str, told: dict[str, str]
+) -> None:
     engine = stack("seed")
 
-    with_transforms = {each.name for each in engine.objects if each.request.transforms}
-    assert with_transforms == {each.name for each in engine.objects if each.name.startswith("queue.")}
+    assert [each.name for each in engine.objects if not each.request.transforms] == []
     props = {"metadata": {"name": "a", "annotations": {"b": "c"}}, "spec": {}}
-    args = pulumi.ResourceTransformArgs(True, "kubernetes:x:Queue", "a", props, pulumi.ResourceOptions())
-    assert options.waiting(args).props == {
-        "metadata": {"name": "a", "annotations": {"b": "c", "pulumi.com/waitFor": "jsonpath={.status.state}=Open"}},
-        "spec": {},
-    }
+    args = pulumi.ResourceTransformArgs(True, f"kubernetes:{kind}", "a", props, pulumi.ResourceOptions())
+    assert options.told(args).props == {"metadata": {"name": "a", "annotations": {"b": "c", **told}}, "spec": {}}
     assert props["metadata"]["annotations"] == {"b": "c"}
 
 
