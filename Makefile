@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement charts-lock demo sandbox test lint check fmt schemas charts docs golden lock bench performance clean
+.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench performance clean
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -37,6 +37,15 @@ sandbox: $(VENV)/.runtime ## a real API server and Volcano on this machine, with
 	@eval "$$($(BIN)/basalt sandbox status seed --quiet)" && $(BIN)/basalt apply seed --yes
 	@echo "next: $(BIN)/basalt sandbox status    $(BIN)/basalt sandbox down"
 
+# A file or bucket backend would write the whole state around every step. What a killed run leaves is adopted by the next;
+# not in a preview, whose dry run would try to change in place what is to be replaced.
+FAST := PULUMI_EXPERIMENTAL=1 PULUMI_SKIP_CHECKPOINTS=1 PULUMI_K8S_UPSERT_EXISTING_OBJECTS=true
+up: $(VENV)/.pulumi ## pulumi up of the stack ENV, with one write of its state: make up ENV=seed [ARGS=--yes]
+	@test -n "$(ENV)" || { echo "name the stack: make up ENV=seed" >&2; exit 2; }
+	@pulumi preview --stack "$(ENV)"
+	@case " $(ARGS) " in *" --yes "*) ;; *) printf 'perform this update? [y/N] '; read -r said; test "$$said" = y ;; esac
+	$(FAST) pulumi up --stack "$(ENV)" --skip-preview --yes $(filter-out --yes,$(ARGS))
+
 test: $(VENV)/.dev ## all tests
 	$(BIN)/python -m pytest
 
@@ -58,6 +67,9 @@ schemas: $(VENV)/.runtime ## the schemas of Kubernetes and Volcano, from the pin
 charts: $(VENV)/.runtime ## what Basalt knows of the charts in the pinned Go modules (needs Go)
 	$(BIN)/python tools/charts/generate.py
 
+arguments: $(VENV)/.dev ## pulumi_basalt/arguments.py: the components' arguments, from the schemas of the documents
+	$(BIN)/python tools/arguments/generate.py
+
 docs: $(VENV)/.runtime ## docs/rules, and what Basalt says about Volcano's own examples (that part needs Go)
 	$(BIN)/python tools/docs/rule_pages.py
 	$(BIN)/python tools/docs/volcano_examples.py
@@ -77,6 +89,8 @@ lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyp
 bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.end_to_end
+	$(BIN)/python -m benchmarks.registering
+	$(BIN)/python -m benchmarks.pulumi_up
 
 performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (some minutes)
 	$(BIN)/python -m benchmarks.performance

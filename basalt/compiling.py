@@ -2,7 +2,7 @@
 which reads the files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from basalt import deriving, judging
 from basalt.api.kinds import Catalog
 from basalt.findings import Finding, Problem, Ref, Skipped, Source
 from basalt.gathering import document_checks
-from basalt.gathering.documents import Declaration
-from basalt.gathering.folders import Gathered, gather
+from basalt.gathering.documents import Declaration, Document
+from basalt.gathering.folders import Gathered, gather, of_documents
 from basalt.index import Index
 from basalt.loading.files import SourceFile, TextFault
 from basalt.objects import KubeObject, mapping
@@ -57,6 +57,16 @@ def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilatio
     name = gathered.environment.name if gathered.environment and gathered.environment.name else root.resolve().name
     files = tuple(gathered.reading.files)
     return Compilation(name, gathered.environment is not None, index, *verdict, files)
+
+
+def compile_documents(name: str, documents: Iterable[Document]) -> Compilation:
+    """Everything that is to know about documents that are not a whole platform, although an Environment is one of them:
+    what it leaves out is unknown, not absent."""
+    gathered = of_documents(documents)
+    noted = _noted(gathered)
+    unusable = _check_documents(gathered, noted)
+    index = _index(gathered, noted, unusable, is_whole=False)
+    return Compilation(name, gathered.environment is not None, index, *judging.judge(index), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +130,31 @@ def _broken(noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration]
     return None
 
 
-def _index(gathered: Gathered, noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration]) -> Index:
+def _index(
+    gathered: Gathered, noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration], *, is_whole: bool = True
+) -> Index:
     usable = tuple(each for each in gathered.declarations if each not in unusable)
     environment = next((each for each in usable if each.kind == "Environment"), None)
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
     objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable), *raw] if environment else raw
+    if not is_whole:
+        objects = [each for each in objects if _is_asked_for(each, environment)]
     broken = _broken(noted, unusable)
-    return Index(gathered, objects, _catalog(environment, raw), noted=noted, unusable=unusable, broken=broken)
+    catalog = _catalog(environment, raw, is_whole=is_whole)
+    return Index(gathered, objects, catalog, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole)
 
 
-def _catalog(environment: Declaration | None, raw: list[KubeObject]) -> Catalog:
+def _is_asked_for(declared: KubeObject, environment: Declaration | None) -> bool:
+    """Whether it is not Basalt's own default: a whole platform has a scheduler, whether it is declared or not."""
+    return declared.module != "scheduler" or (environment is not None and "volcano" in environment.spec)
+
+
+def _catalog(environment: Declaration | None, raw: list[KubeObject], *, is_whole: bool) -> Catalog:
+    told = [product for product in ("kubernetes", "volcano") if environment and product in environment.spec]
     catalog = Catalog(
         deriving.version_of(environment, "kubernetes"),
         deriving.version_of(environment, "volcano"),
-        is_declared=environment is not None,
+        is_declared=environment is not None and (is_whole or len(told) == 2),
     )
     catalog.add_definitions(each for each in raw if each.ref.kind == "CustomResourceDefinition")
     return catalog

@@ -84,6 +84,7 @@ class Index:
         noted: Mapping[str, Sequence[Problem]],
         unusable: frozenset[Declaration] = frozenset(),
         broken: str | None = None,
+        is_whole: bool = True,
     ) -> None:
         self.environment = gathered.environment
         self.declarations = gathered.declarations
@@ -94,18 +95,21 @@ class Index:
         self.noted = noted  # rule -> problems that were seen while reading
         self.unusable = unusable  # documents whose form is wrong: nothing is derived from them
         self.broken = broken  # why the whole is not known: a document that cannot be used
+        self.is_whole = is_whole and gathered.environment is not None  # what nobody declares is not there
         self._gathered = gathered
 
     def on(self, catalog: Catalog) -> "Index":
         """The same objects on a cluster of other versions."""
-        noted, unusable, broken = self.noted, self.unusable, self.broken
-        return Index(self._gathered, self.objects, catalog, noted=noted, unusable=unusable, broken=broken)
+        return Index(self._gathered, self.objects, catalog, **self._kept)
 
     def with_nodes(self, nodes: Iterable[Node]) -> "Index":
         """The same objects on a cluster of these nodes."""
         gathered = replace(self._gathered, all_nodes=tuple(nodes))
-        noted, unusable, broken = self.noted, self.unusable, self.broken
-        return Index(gathered, self.objects, self.catalog, noted=noted, unusable=unusable, broken=broken)
+        return Index(gathered, self.objects, self.catalog, **self._kept)
+
+    @property
+    def _kept(self) -> dict[str, Any]:
+        return {"noted": self.noted, "unusable": self.unusable, "broken": self.broken, "is_whole": self.is_whole}
 
     # what is known
 
@@ -116,22 +120,21 @@ class Index:
             return dict.fromkeys(Fact, self.broken)
         present = {
             Fact.NODES: bool(self.nodes),
-            Fact.HYPER_NODES: self.environment is not None or bool(self.of_kind("HyperNode")),
-            Fact.QUEUES: self.environment is not None or bool(self.of_kind("Queue")),
-            Fact.PRIORITIES: self.environment is not None or bool(self.of_kind("PriorityClass")),
-            Fact.NAMESPACES: self.environment is not None or bool(self.of_kind("Namespace")),
-            Fact.QUOTAS: self.environment is not None or bool(self.of_kind("ResourceQuota")),
+            Fact.HYPER_NODES: self.is_whole or bool(self.of_kind("HyperNode")),
+            Fact.QUEUES: self.is_whole or bool(self.of_kind("Queue")),
+            Fact.PRIORITIES: self.is_whole or bool(self.of_kind("PriorityClass")),
+            Fact.NAMESPACES: self.is_whole or bool(self.of_kind("Namespace")),
+            Fact.QUOTAS: self.is_whole or bool(self.of_kind("ResourceQuota")),
             Fact.SCHEDULER: self.scheduler is not None,
-            Fact.TEAMS: self.environment is not None or bool(self.teams),
-            Fact.TOPOLOGY: self.environment is not None,
-            Fact.CRDS: self.environment is not None or bool(self.of_kind("CustomResourceDefinition")),
+            Fact.TEAMS: self.is_whole or bool(self.teams),
+            Fact.TOPOLOGY: self.is_whole or bool(self.topology),
+            Fact.CRDS: self.is_whole or bool(self.of_kind("CustomResourceDefinition")),
             Fact.KUBERNETES: bool(self.environment) and "version" in mapping(self._spec.get("kubernetes")),
-            Fact.JOB_TEMPLATES: self.environment is not None or bool(self.of_kind("JobTemplate")),
-            Fact.NETWORK_OPERATOR: self.environment is not None
-            or network_operator.is_declared(self.objects, self.chart_values),
-            Fact.PROMETHEUS: self.environment is not None or self._has_prometheus,
-            Fact.KUBELET: self.environment is not None or kubelets.is_declared(self.objects),
-            Fact.METRICS_SERVER: self.environment is not None or self.metric_sources.has_resource_metrics,
+            Fact.JOB_TEMPLATES: self.is_whole or bool(self.of_kind("JobTemplate")),
+            Fact.NETWORK_OPERATOR: self.is_whole or network_operator.is_declared(self.objects, self.chart_values),
+            Fact.PROMETHEUS: self.is_whole or self._has_prometheus,
+            Fact.KUBELET: self.is_whole or kubelets.is_declared(self.objects),
+            Fact.METRICS_SERVER: self.is_whole or self.metric_sources.has_resource_metrics,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}
 

@@ -19,6 +19,11 @@ def is_release(manifest: Manifest) -> bool:
     return (manifest.value.get("apiVersion"), manifest.value.get("kind")) == RELEASE
 
 
+def wave(chart: str) -> int:
+    """When the chart is installed: after those of lower waves, whose CRDs and webhooks it may need."""
+    return _WAVES.get(chart.rpartition("/")[2], _LATER)
+
+
 def delivered(manifest: Manifest, declared: Mapping[str, Any]) -> Iterator[Manifest]:
     """What the engine takes for a release; declared is the Environment's spec.delivery."""
     engine = declared.get("engine", "pulumi")
@@ -45,7 +50,7 @@ def _application(manifest: Manifest, declared: Mapping[str, Any]) -> Manifest:
             "name": name,
             "namespace": declared.get("namespace", "argocd"),
             "labels": MANAGED_BY,
-            "annotations": {**_digest(manifest), _WAVE: str(_WAVES.get(spec["chart"], _LATER))},
+            "annotations": {**_digest(manifest), _WAVE: str(wave(spec["chart"]))},
         },
         "spec": {
             "project": declared.get("project", "default"),

@@ -144,6 +144,21 @@ def test_nothing_imports_pulumi(module: str) -> None:
     assert [name for name in imports(SOURCES[module]) if name.startswith("pulumi")] == []
 
 
+OF_PULUMI = [ROOT / "__main__.py", *sorted((ROOT / "pulumi_basalt").glob("*.py"))]
+
+
+@pytest.mark.parametrize("path", OF_PULUMI, ids=lambda path: path.name)
+def test_what_speaks_to_pulumi_leaves_files_and_processes_to_the_compiler(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+    assert sorted(names & WORLD) == []
+    assert sorted(set(imports(path)) & WORLD_MODULES) == []
+    assert [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= 45] == []
+    assert path.name == "arguments.py" or path.read_text(encoding="utf-8").count("\n") <= 400  # it is generated
+
+
 @pytest.mark.parametrize("module", sorted(SOURCES.keys() - RIM))
 def test_only_the_rim_touches_the_world(module: str) -> None:
     tree = ast.parse(SOURCES[module].read_text(encoding="utf-8"))

@@ -44,6 +44,14 @@ def gather(root: Path) -> Gathered:
     return gathered
 
 
+def of_documents(documents: Iterable[Document]) -> Gathered:
+    """What documents say that stand in no folder."""
+    gathered = Gathered()
+    _classify(documents, gathered)
+    _join_nodes(gathered)
+    return gathered
+
+
 def project_of(root: Path) -> Path:
     """The folder that `extends` may not leave: the nearest one above with a Pulumi.yaml, else the git repository,
     else the environment's parent."""

@@ -162,6 +162,11 @@ def _place(declared: KubeObject) -> tuple[str, int]:
     return found or (_OF_MODULE.get(declared.module or "", _OTHERS), _UNRANKED)
 
 
+def part_of(declared: KubeObject) -> str:
+    """The folder that the object stands in: 40-queues."""
+    return _place(declared)[0]
+
+
 def _tier(declared: KubeObject) -> int:
     tier = declared.spec.get("tier") if declared.ref.kind == "HyperNode" else 0
     return tier if isinstance(tier, int) else 0
@@ -171,12 +176,19 @@ def _queue_depths(objects: Sequence[KubeObject]) -> dict[str, int]:
     """How far each queue is below root: parents are applied first."""
     parents = {each.name: str(each.spec.get("parent") or "root") for each in objects if each.ref.kind == "Queue"}
     depths: dict[str, int] = {}
-    for name, parent in parents.items():
-        trail, above = [name], parent
-        while above in parents and above not in trail:
-            trail.append(above)
+    for start in parents:
+        trail: dict[str, int] = {}
+        above = start
+        while above in parents and above not in depths and above not in trail:
+            trail[above] = len(trail)
             above = parents[above]
-        depths[name] = len(trail)
+        steps = list(trail)
+        if above in trail:  # a circle, all of whose members are as deep
+            circle = steps[trail[above] :]
+            depths.update(dict.fromkeys(circle, len(circle)))
+            steps = steps[: trail[above]]
+        for name in reversed(steps):
+            depths[name] = depths.get(parents[name], 0) + 1
     return depths
 
 

@@ -160,7 +160,7 @@ def _faults(configs: Configs, strategy: str | None) -> Iterator[Problem]:
 def _undeclared(index: Index, plugin: Plugin) -> Iterator[Problem]:
     """Without an Environment the ConfigMap may be another folder's."""
     at: Pointer = ("devicePlugin", "config", "name")
-    if index.environment is None or plugin.policy is None or plugin.configs is not None:
+    if not index.is_whole or plugin.policy is None or plugin.configs is not None:
         return
     if isinstance(name := plugin.policy.get(at), str) and name and not plugin.makes_configs:
         message = f"the device plugin takes its configurations from the ConfigMap {name}, which nobody declares"
@@ -299,7 +299,7 @@ def one_feature_discovery(index: Index) -> Iterator[Problem]:
         message = f"{extra.title} installs node-feature-discovery, as does {first.title}"
         message += f" ({_where(first.place, first.pointer)})"
         yield Problem(extra.place, extra.pointer, message, f"switch it off with {extra.switch}, or keep this one alone")
-    is_seen = index.environment is None and any(map(feature_discovery.is_labelled, index.nodes))
+    is_seen = not index.is_whole and any(map(feature_discovery.is_labelled, index.nodes))
     for missing in feature_discovery.switched_off(index.chart_values) if not found and not is_seen else ():
         message = f"nothing installs node-feature-discovery: {missing.title} finds no GPU or NIC without its labels"
         yield Problem(missing.place, missing.pointer, message, "switch nfd.enabled on, or install it beside")

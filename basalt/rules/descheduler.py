@@ -261,7 +261,7 @@ class _Reader(NamedTuple):
 
 
 def descheduler_sees_metrics(index: Index) -> Iterator[Problem]:
-    sources, is_whole = index.metric_sources, index.environment is not None
+    sources, is_whole = index.metric_sources, index.is_whole
     readers: list[_Reader] = []
     for policy in index.descheduler_policies:
         if is_whole:

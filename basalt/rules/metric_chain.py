@@ -78,7 +78,7 @@ class _World:
             self._exporters.add(Exporter.VOLCANO)
         self._scrapes = _by_exporter(scrapes(index.objects, index.chart_values))
         self._has_stack = any(each.chart == STACK for each in index.chart_values)
-        self._is_whole = index.environment is not None
+        self._is_whole = index.is_whole
         self._knows_parts = self._is_whole or index.metric_sources.has_prometheus
         self._knows_parts &= not has_unknown_sources(index.objects, index.chart_values, of_parts=True)
         self._knows_all = self._knows_parts and not has_unknown_sources(

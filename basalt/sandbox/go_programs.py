@@ -1,8 +1,12 @@
 """Programs built from Go modules, once, into the user's cache."""
 
+import fcntl
+import hashlib
 import os
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 _FLAGS = ("-trimpath", "-mod=readonly", "-buildvcs=false")
@@ -16,6 +20,40 @@ class Refusal(Exception):
 def cache() -> Path:
     """The user's cache folder of Basalt."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "basalt"
+
+
+def fingerprint(recipe: object, files: Iterable[Path]) -> str:
+    """What tells programs from those of another recipe, or of modules with other lock files."""
+    digest = hashlib.sha256(repr(recipe).encode())
+    for path in files:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def once(target: Path, make: Callable[[Path], None]) -> Path:
+    """The folder, made where it is not there yet: at once, since half a folder would be taken for a whole one, and by
+    one process at a time."""
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(target.with_suffix(".lock")):
+            if not target.exists():  # another process has made it meanwhile
+                _make(target, make)
+    return target
+
+
+def _make(target: Path, make: Callable[[Path], None]) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent) as unfinished:
+        folder = Path(unfinished) / "made"
+        folder.mkdir()
+        make(folder)
+        folder.replace(target)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def build(module: Path, package: str, target: Path, *more: str, environment: Mapping[str, str] | None = None) -> None:

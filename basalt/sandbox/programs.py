@@ -2,12 +2,8 @@
 them. Nothing of Go is needed once they are there.
 """
 
-import fcntl
-import hashlib
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,43 +58,21 @@ class Programs(NamedTuple):
 
 def programs(progress: Callable[[str], None]) -> Programs:
     """The programs, built where they are not in the cache yet. Refusal where Go or a module is not to be had."""
-    target = _folder()
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target.with_suffix(".lock")):
-            if not target.exists():  # another process has built them meanwhile
-                _build(target, progress)
-    return Programs(target)
+    key = go_programs.fingerprint((_STAMP, _PROGRAMS, _FILES), sorted(_MODULES.glob("*/go.*")))
+    target = go_programs.cache() / f"sandbox-{key}"
+    return Programs(go_programs.once(target, lambda folder: _build(folder, progress)))
 
 
-def _folder() -> Path:
-    digest = hashlib.sha256(repr((_STAMP, _PROGRAMS, _FILES)).encode())
-    for lock in sorted(_MODULES.glob("*/go.*")):
-        digest.update(lock.read_bytes())
-    return go_programs.cache() / f"sandbox-{digest.hexdigest()[:16]}"
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _build(target: Path, progress: Callable[[str], None]) -> None:
+def _build(folder: Path, progress: Callable[[str], None]) -> None:
     if shutil.which("go") is None:
         raise Refusal("the sandbox is built from source once, which needs Go 1.26 or later: go is not on the PATH")
-    with tempfile.TemporaryDirectory(dir=target.parent) as unfinished:
-        folder = Path(unfinished) / "sandbox"
-        folder.mkdir()
-        steps = [(module, name, package) for module, built in _PROGRAMS.items() for name, package in built.items()]
-        for number, (module, name, package) in enumerate(steps, 1):
-            progress(f"building {name}, {number} of {len(steps)}; ten minutes in all, only this once")
-            flags = " ".join(["-s", "-w", *(f"-X k8s.io/component-base/version.{key}={_STAMP[key]}" for key in _STAMP)])
-            more = ("-pgo=off", "-ldflags", flags)
-            go_programs.build(_MODULES / module, package, folder / name, *more, environment={"CGO_ENABLED": "0"})
-        for name, (module, dependency, paths) in _FILES.items():
-            source = go_programs.folder_of(_MODULES / module, dependency)
-            texts = [(source / path).read_text(encoding="utf-8") for path in paths]
-            (folder / name).write_text("\n---\n".join(texts), encoding="utf-8")
-        folder.replace(target)  # at once: half a folder would be taken for a whole one
+    steps = [(module, name, package) for module, built in _PROGRAMS.items() for name, package in built.items()]
+    for number, (module, name, package) in enumerate(steps, 1):
+        progress(f"building {name}, {number} of {len(steps)}; ten minutes in all, only this once")
+        flags = " ".join(["-s", "-w", *(f"-X k8s.io/component-base/version.{key}={_STAMP[key]}" for key in _STAMP)])
+        more = ("-pgo=off", "-ldflags", flags)
+        go_programs.build(_MODULES / module, package, folder / name, *more, environment={"CGO_ENABLED": "0"})
+    for name, (module, dependency, paths) in _FILES.items():
+        source = go_programs.folder_of(_MODULES / module, dependency)
+        texts = [(source / path).read_text(encoding="utf-8") for path in paths]
+        (folder / name).write_text("\n---\n".join(texts), encoding="utf-8")

@@ -79,6 +79,11 @@ def brings(chart: str, group: str, kind: str) -> bool:
     return any(f"{group}/{kind}" in _read(name).crds for name in _files().get(chart, {}).values())
 
 
+def has_definitions(chart: str) -> bool:
+    """Whether some version of the chart brings CRDs."""
+    return chart in _OTHER_GROUPS or any(_read(name).crds for name in _files().get(chart, {}).values())
+
+
 def bringing(group: str, kind: str) -> list[str]:
     """The charts that bring the CRD."""
     return sorted(chart for chart in {*_files(), *_OTHER_GROUPS} if brings(chart, group, kind))
