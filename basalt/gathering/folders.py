@@ -7,7 +7,7 @@ from pathlib import Path
 
 from basalt import names
 from basalt.api.schemas import show
-from basalt.findings import Problem
+from basalt.findings import Place, Problem
 from basalt.gathering import node_documents
 from basalt.gathering.chart_values import is_chart_values
 from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
@@ -44,12 +44,25 @@ def gather(root: Path) -> Gathered:
     return gathered
 
 
-def of_documents(documents: Iterable[Document]) -> Gathered:
-    """What documents say that stand in no folder."""
+def of_documents(documents: Iterable[Document], beside: Iterable[Path] = ()) -> Gathered:
+    """What documents say that stand in no folder. Of the files beside them only what tells about a cluster counts:
+    nodes, Guardrails and an Environment."""
     gathered = Gathered()
-    _classify(documents, gathered)
+    for path in beside:
+        files.read(path, gathered.reading)
+    texts = gathered.reading.documents
+    told = [found for text in texts for found in expand(text) if _tells(found)]
+    gathered.problems.extend(fault for text in texts for fault in faults(text) if _tells(fault[1].place))
+    _classify([*told, *documents], gathered)
     _join_nodes(gathered)
     return gathered
+
+
+def _tells(place: Place) -> bool:
+    ref = place.ref
+    if ref is None:
+        return False
+    return ref.kind in ("Environment", "Guardrail") if ref.group == GROUP else ref[:2] == ("v1", "Node")
 
 
 def project_of(root: Path) -> Path:
