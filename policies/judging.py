@@ -4,7 +4,7 @@ A fact that the stack has nothing of is unknown, as in a folder of plain manifes
 tell, or that is a secret, is unknown too: what is said does not depend on it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,12 +56,6 @@ class _Declared(NamedTuple):
     def kind(self) -> tuple[str, str]:
         return self.value["apiVersion"].rpartition("/")[0], self.value["kind"]
 
-    @property
-    def has_name(self) -> bool:
-        return not any(
-            at[:2] in (("metadata",), ("metadata", "name"), ("metadata", "namespace")) for at in self.unknown
-        )
-
 
 def judge(resources: Iterable[Resource], config: Config = _NOTHING, root: Path = _HERE) -> list[Violation]:
     """Every violation that is not waived, those of the configuration's files first, then in the order of the resources.
@@ -112,40 +106,22 @@ def _ground(config: Config, root: Path) -> _Ground:
 
 
 def _findings(declared: Sequence[_Declared], ground: _Ground) -> Sequence[Finding]:
+    """What holds whatever the unknown values will be. A kind is left out where others may depend on what is unknown of
+    it: what a kind has of which there is no object is unknown, not absent. The rest is judged with several fillings."""
+
     def judged(values: Iterable[tuple[_Declared, dict[str, Any]]]) -> Sequence[Finding]:
         documents = [*ground.documents, *(each for pair in values for each in _documents(*pair))]
         return compile_documents("stack", documents, beside=ground.files, derives=False).findings
 
-    if not any(each.unknown for each in declared):
-        return judged((each, each.value) for each in declared)
-    return _certain(declared, judged)
-
-
-def _certain(
-    declared: Sequence[_Declared], judged: Callable[[Iterable[tuple[_Declared, dict[str, Any]]]], Sequence[Finding]]
-) -> Sequence[Finding]:
-    """What holds whatever the unknown values will be: with each filling; and where it is about another resource, also
-    without the kinds of which something is unknown, since then what they have is unknown, not absent."""
-    first, *others = (
-        judged((each, fill(each.value)) for each in declared)
-        for fill in (unknowns.removed, unknowns.small, unknowns.large)
-    )
-    partial = {each.kind for each in declared if each.unknown}
-    absent = judged((each, each.value) for each in declared if each.kind not in partial)
+    partial = {each.kind for each in declared if any(not unknowns.is_own(each.value, at) for at in each.unknown)}
+    left = [each for each in declared if each.kind not in partial]
+    unknown = {each.urn: each.unknown for each in left if each.unknown}
+    if not unknown:
+        return judged((each, each.value) for each in left)
+    first, *others = (judged((each, fill(each.value)) for each in left) for fill in unknowns.FILLINGS)
     common = frozenset.intersection(*(frozenset(map(_key, found)) for found in others))
-    without = frozenset(map(_key, absent))
-    unnamed = {each.kind for each in declared if not each.has_name}
-    of_urn = {each.urn: each for each in declared}
-
-    def is_certain(found: Finding) -> bool:
-        about = of_urn.get(found.source.file)
-        if about is None or about.kind not in partial:
-            return _key(found) in without
-        if about.unknown:
-            return not unknowns.is_opaque(about.value) and not any(_meet(at, found.pointer) for at in about.unknown)
-        return about.kind not in unnamed
-
-    return [found for found in first if _key(found) in common and is_certain(found)]
+    meant = (each for each in first if not any(_meet(at, each.pointer) for at in unknown.get(each.source.file, ())))
+    return [each for each in meant if _key(each) in common]
 
 
 def _key(found: Finding) -> tuple[object, ...]:

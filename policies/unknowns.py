@@ -1,9 +1,9 @@
 """Values that only the update will tell, and secrets, which are nobody's business: what can be said without them. Pure.
 
-They are filled in several ways. What is said whichever way they are filled does not depend on them.
+What only the pods read is filled in several ways: what is said whichever way it is filled does not depend on it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pulumi_policy import proxy
@@ -27,7 +27,11 @@ SECRET = proxy.UNKNOWN_STRING_VALUE  # as what secrets are given to the rules
 _Object = dict[str, Any]
 _Schema = Mapping[str, Any]
 _ABSENT = object()
-_FILLINGS: Mapping[str, tuple[Any, Any]] = {
+_CONTAINERS = ("containers", "initContainers")
+_OF_JOBS = ("batch", "batch.volcano.sh")
+_READ_BY_PODS = (("env",), ("envFrom",))
+_RUN_BY_PODS = (("args",), ("command",), ("image",))
+_VALUES: Mapping[str, tuple[Any, Any]] = {
     "boolean": (False, True),
     "integer": (1, 1000),
     "number": (1, 1000),
@@ -46,9 +50,15 @@ def places(value: Any, at: Pointer = ()) -> Iterator[Pointer]:
         yield from places(each, (*at, key))
 
 
-def is_opaque(value: _Object) -> bool:
-    """Whether something larger than a number or a text is unknown: there is no filling for it."""
-    return any(_plain_type(_schema(value, at)) is None for at in places(value))
+def is_own(value: _Object, at: Pointer) -> bool:
+    """Whether nothing but the pods themselves reads what stands there. What runs tells exporters and operators from
+    others, but in a job."""
+    where = [number for number, part in enumerate(at) if part in _CONTAINERS]
+    if not where:
+        return False
+    field = at[where[-1] + 2 : where[-1] + 3]
+    group = str(value.get("apiVersion")).rpartition("/")[0]
+    return field in _READ_BY_PODS or (group in _OF_JOBS and field in _RUN_BY_PODS)
 
 
 def removed(value: _Object) -> _Object:
@@ -78,17 +88,17 @@ def _schema(value: _Object, at: Pointer) -> _Schema:
 
 def _plain_type(schema: _Schema) -> str | None:
     types = schema.get("type", ())
-    found = [each for each in ([types] if isinstance(types, str) else types) if each in _FILLINGS]
+    found = [each for each in ([types] if isinstance(types, str) else types) if each in _VALUES]
     if not found and not types:
         found = ["string"] if "enum" in schema or "anyOf" in schema else []
-    return min(found, key=list(_FILLINGS).index) if found else None
+    return min(found, key=list(_VALUES).index) if found else None
 
 
 def _filling(schema: _Schema, which: int) -> Any:
     if "enum" in schema:
         return schema["enum"][-which]
     kind = _plain_type(schema)
-    return _ABSENT if kind is None else _FILLINGS[kind][which]
+    return _ABSENT if kind is None else _VALUES[kind][which]
 
 
 def _filled(value: Any, choose: Callable[[Pointer], Any], at: Pointer = ()) -> Any:
@@ -99,3 +109,6 @@ def _filled(value: Any, choose: Callable[[Pointer], Any], at: Pointer = ()) -> A
         items = (_filled(each, choose, (*at, index)) for index, each in enumerate(value))
         return [each for each in items if each is not _ABSENT]
     return choose(at) if isinstance(value, str) and value in SENTINELS else value
+
+
+FILLINGS: Sequence[Callable[[_Object], _Object]] = (removed, small, large)
