@@ -150,7 +150,9 @@ def _versions(config: Config) -> Iterator[Document]:
 def _violation(found: Finding, named: Mapping[str, str]) -> Violation:
     is_of_resource = found.source.file in named
     hint = f"\nhint: {found.hint}" if found.hint else ""
-    place = "" if is_of_resource else f"{found.source}: "
+    place = (
+        "" if is_of_resource else f"{_CONFIGURATION}: " if found.source.file == _CONFIGURATION else f"{found.source}: "
+    )
     message = f"{text.printable(f'{place}{text.said(found)} [{found.rule}]')}{hint}"
     for urn, name in named.items() if "urn:pulumi:" in message else ():
         message = message.replace(f"{urn}:1", name)

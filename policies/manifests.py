@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from basalt.objects import RELEASE, mapping
+from policies import unknowns
 
 _PACKAGE = "kubernetes"
 # Components, whose objects are resources of their own; and resources that are no objects.
-_NO_OBJECTS = ("yaml", "kustomize", "helm.sh/v4")
+_NO_OBJECTS = ("yaml", "kustomize", "helm.sh/")
 _OF_THE_SERVER = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _CHART = ("chart", "version", "repositoryOpts", "values")
 _OCI = "oci://"
@@ -46,20 +47,25 @@ def manifest(resource: Resource) -> dict[str, Any] | None:
     """The object that the resource is; None for one that is none, or only a patch of one."""
     package, _, rest = resource.type.partition(":")
     group_version, _, kind = rest.rpartition(":")
-    if package != _PACKAGE or not group_version or group_version.startswith(_NO_OBJECTS):
+    is_release = (group_version, kind) == RELEASE
+    if package != _PACKAGE or not group_version or (group_version.startswith(_NO_OBJECTS) and not is_release):
         return None
     value = {key: _plain(each) for key, each in resource.props.items() if not key.startswith("__")}
-    if (group_version, kind) == RELEASE:
+    if is_release:
         return _release(value)
     if kind.endswith("Patch"):
         return None
-    told = {key: value.get(key) for key in ("apiVersion", "kind")}
-    typed = {"apiVersion": _api_version(group_version), "kind": kind}
-    value = {**value, **{key: each if isinstance(each, str) else typed[key] for key, each in told.items()}}
+    value = {"apiVersion": _api_version(group_version), "kind": kind, **_told(value)}
     value.pop("status", None)
     if isinstance(metadata := value.get("metadata"), dict):
         value["metadata"] = {key: each for key, each in metadata.items() if key not in _OF_THE_SERVER}
     return value
+
+
+def _told(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Without an identity that is not known, since the type tells it."""
+    typed = ("apiVersion", "kind")
+    return {key: each for key, each in value.items() if key not in typed or each not in unknowns.SENTINELS}
 
 
 def _api_version(group_version: str) -> str:
