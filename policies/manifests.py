@@ -65,7 +65,8 @@ def manifest(resource: Resource) -> dict[str, Any] | None:
 def _told(value: Mapping[str, Any]) -> dict[str, Any]:
     """Without an identity that is not known, since the type tells it."""
     typed = ("apiVersion", "kind")
-    return {key: each for key, each in value.items() if key not in typed or each not in unknowns.SENTINELS}
+    known = {key for key in typed if isinstance(value.get(key), str) and value[key] not in unknowns.SENTINELS}
+    return {key: each for key, each in value.items() if key not in typed or key in known}
 
 
 def _api_version(group_version: str) -> str:
