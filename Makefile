@@ -92,5 +92,10 @@ bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.registering
 	$(BIN)/python -m benchmarks.pulumi_up
 
+.PHONY: preview
+preview: $(VENV)/.pulumi ## pulumi preview of the stack ENV, judged by the policy pack: make preview ENV=seed [ARGS=--diff]
+	@test -n "$(ENV)" || { echo "name the stack: make preview ENV=seed" >&2; exit 2; }
+	pulumi preview --stack "$(ENV)" --policy-pack policies $(ARGS)
+
 clean: ## remove the virtual environment and everything built
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .hypothesis

@@ -42,7 +42,7 @@ ROWS = (
     ("basalt.commands",),
     ("basalt.cluster_commands", "basalt.sandbox_commands", "basalt.fit_commands"),
     ("basalt.cli",),
-    ("basalt.__main__",),
+    ("basalt.__main__", "basalt.changes"),
 )  # fmt: skip
 
 # The rim: the only places that read or write files, or look at their surroundings.
@@ -64,6 +64,7 @@ RIM = {
     "basalt.fit_commands",
     "basalt.sandbox_commands",
     "basalt.cli",
+    "basalt.changes",
 }
 DATA = {
     "basalt.views.chart_catalogue",

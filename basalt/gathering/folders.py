@@ -32,6 +32,7 @@ class Gathered:
     reading: Reading = field(default_factory=Reading)
     problems: list[tuple[str, Problem]] = field(default_factory=list)  # rule, problem
     all_nodes: tuple[Node, ...] = ()  # of all inventories, then those written one by one; each name once
+    folders: frozenset[Path] = frozenset()  # that were read, those extended among them
 
 
 def gather(root: Path) -> Gathered:
@@ -39,6 +40,7 @@ def gather(root: Path) -> Gathered:
     gathered = Gathered()
     folders = _Folders(gathered, project_of(root))
     folders.visit(root.resolve(), ())
+    gathered.folders = frozenset(folders.done)
     _classify(folders.documents, gathered)
     _join_nodes(gathered)
     return gathered
