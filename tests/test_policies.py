@@ -369,3 +369,10 @@ def test_pack_shows_no_secret(analyzer: analyzer_pb2_grpc.AnalyzerStub) -> None:
         assert "hunter2" not in json.dumps([json_format.MessageToDict(each) for each in asked(analyzer, resources)])
     plain = changed(SEED, RESNET, (*CONTAINER, "image"), "hunter2")
     assert "hunter2" in asked(analyzer, plain)[0].message  # which it would show, were it none
+
+
+def test_configuration_is_documented() -> None:
+    text = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+
+    assert [each for each in Config._fields if not any(f"`{each}`" in row.split("|")[1] for row in rows)] == []
