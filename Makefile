@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench performance clean
+.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench performance clean preview
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -94,6 +94,10 @@ bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 
 performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (some minutes)
 	$(BIN)/python -m benchmarks.performance
+
+preview: $(VENV)/.pulumi ## pulumi preview of the stack ENV, judged by the policy pack: make preview ENV=seed [ARGS=--diff]
+	@test -n "$(ENV)" || { echo "name the stack: make preview ENV=seed" >&2; exit 2; }
+	pulumi preview --stack "$(ENV)" --policy-pack policies $(ARGS)
 
 clean: ## remove the virtual environment and everything built
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .hypothesis

@@ -59,14 +59,18 @@ def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilatio
     return Compilation(name, gathered.environment is not None, index, *verdict, files)
 
 
-def compile_documents(name: str, documents: Iterable[Document]) -> Compilation:
+def compile_documents(
+    name: str, documents: Iterable[Document], *, beside: Iterable[Path] = (), derives: bool = True
+) -> Compilation:
     """Everything that is to know about documents that are not a whole platform, although an Environment is one of them:
-    what it leaves out is unknown, not absent."""
-    gathered = of_documents(documents)
+    what it leaves out is unknown, not absent. beside: files with nodes, Guardrails and an Environment;
+    derives: whether Basalt's own documents make objects, or only tell what the objects are judged by."""
+    gathered = of_documents(documents, beside)
     noted = _noted(gathered)
     unusable = _check_documents(gathered, noted)
-    index = _index(gathered, noted, unusable, is_whole=False)
-    return Compilation(name, gathered.environment is not None, index, *judging.judge(index), ())
+    index = _index(gathered, noted, unusable, is_whole=False, derives=derives)
+    files = tuple(gathered.reading.files)
+    return Compilation(name, gathered.environment is not None, index, *judging.judge(index), files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +135,19 @@ def _broken(noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration]
 
 
 def _index(
-    gathered: Gathered, noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration], *, is_whole: bool = True
+    gathered: Gathered,
+    noted: Mapping[str, list[Problem]],
+    unusable: frozenset[Declaration],
+    *,
+    is_whole: bool = True,
+    derives: bool = True,
 ) -> Index:
     usable = tuple(each for each in gathered.declarations if each not in unusable)
     environment = next((each for each in usable if each.kind == "Environment"), None)
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
-    objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable), *raw] if environment else raw
+    objects = raw
+    if environment and derives:
+        objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable), *raw]
     if not is_whole:
         objects = [each for each in objects if _is_asked_for(each, environment)]
     broken = _broken(noted, unusable)

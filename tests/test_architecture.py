@@ -44,7 +44,7 @@ ROWS = (
     ("basalt.commands",),
     ("basalt.cluster_commands", "basalt.sandbox_commands", "basalt.fit_commands", "basalt.plan_commands"),
     ("basalt.cli",),
-    ("basalt.__main__",),
+    ("basalt.__main__", "basalt.changes"),
 )  # fmt: skip
 
 # The rim: the only places that read or write files, or look at their surroundings.
@@ -68,6 +68,7 @@ RIM = {
     "basalt.plan_commands",
     "basalt.sandbox_commands",
     "basalt.cli",
+    "basalt.changes",
 }
 DATA = {
     "basalt.views.chart_catalogue",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from basalt import names
 from basalt.api.schemas import show
-from basalt.findings import Problem
+from basalt.findings import Place, Problem
 from basalt.gathering import node_documents
 from basalt.gathering.chart_values import is_chart_values
 from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
@@ -32,6 +32,7 @@ class Gathered:
     reading: Reading = field(default_factory=Reading)
     problems: list[tuple[str, Problem]] = field(default_factory=list)  # rule, problem
     all_nodes: tuple[Node, ...] = ()  # of all inventories, then those written one by one; each name once
+    folders: frozenset[Path] = frozenset()  # that were read, those extended among them
 
 
 def gather(root: Path) -> Gathered:
@@ -39,17 +40,31 @@ def gather(root: Path) -> Gathered:
     gathered = Gathered()
     folders = _Folders(gathered, project_of(root))
     folders.visit(root.resolve(), ())
+    gathered.folders = frozenset(folders.done)
     _classify(folders.documents, gathered)
     _join_nodes(gathered)
     return gathered
 
 
-def of_documents(documents: Iterable[Document]) -> Gathered:
-    """What documents say that stand in no folder."""
+def of_documents(documents: Iterable[Document], beside: Iterable[Path] = ()) -> Gathered:
+    """What documents say that stand in no folder. Of the files beside them only what tells about a cluster counts:
+    nodes, Guardrails and an Environment."""
     gathered = Gathered()
-    _classify(documents, gathered)
+    for path in beside:
+        files.read(path, gathered.reading)
+    texts = gathered.reading.documents
+    told = [found for text in texts for found in expand(text) if _tells(found)]
+    gathered.problems.extend(fault for text in texts for fault in faults(text) if _tells(fault[1].place))
+    _classify([*told, *documents], gathered)
     _join_nodes(gathered)
     return gathered
+
+
+def _tells(place: Place) -> bool:
+    ref = place.ref
+    if ref is None:
+        return False
+    return ref.kind in ("Environment", "Guardrail") if ref.group == GROUP else ref[:2] == ("v1", "Node")
 
 
 def project_of(root: Path) -> Path:

@@ -1,0 +1,83 @@
+"""The command `basalt-check`: `basalt check` of the environments that changed files belong to."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from basalt import cli
+from basalt.gathering.folders import gather
+from basalt.loading.files import SUFFIXES, Misuse
+
+_STACK = "Pulumi."  # the settings of a stack, stacks/Pulumi.<environment>.yaml
+_OUT_OF_SIGHT = "."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Checks, or lists, the environments; the worst exit code of `basalt check`."""
+    parser = _parser()
+    try:
+        options = parser.parse_args(arguments)
+        affected = list(changed(_named(options.files), environments(Path(options.under))))
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else cli.MISUSE
+    except Misuse as misuse:
+        print(f"basalt-check: {' '.join(str(misuse).split())}", file=sys.stderr)
+        return cli.MISUSE
+    if options.list:
+        names = [str(each) for each in affected]
+        print(json.dumps(names) if options.format == "json" else "\n".join(names))
+        return cli.CLEAN
+    return max((_check(each, options) for each in affected), default=cli.CLEAN)
+
+
+def _parser() -> argparse.ArgumentParser:
+    summary = "Checks the environments that changed files belong to, those that extend a changed folder among them."
+    parser = argparse.ArgumentParser(prog="basalt-check", description=summary, allow_abbrev=False)
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a changed file; - reads names from stdin")
+    parser.add_argument("--under", metavar="DIR", default="stacks", help="where environments are; default stacks")
+    parser.add_argument("--list", action="store_true", help="only name the environments, one a line")
+    parser.add_argument("--strict", action="store_true", help="let any finding fail, warnings too")
+    parser.add_argument("--format", choices=("text", "json", "sarif", "github"), default="text", help="as of check")
+    return parser
+
+
+def _check(environment: Path, options: argparse.Namespace) -> int:
+    strict = ["--strict"] if options.strict else []
+    return cli.main(["check", *strict, "--format", options.format, "--", str(environment)])
+
+
+def _named(files: Iterable[str]) -> Iterator[Path]:
+    """The files; - stands for those that stdin names, as `git diff --name-only` writes them, with or without -z."""
+    for name in files:
+        if name == "-":
+            text = sys.stdin.buffer.read()
+            yield from (Path(os.fsdecode(each)) for each in text.split(b"\0" if b"\0" in text else b"\n") if each)
+        else:
+            yield Path(name)
+
+
+def environments(under: Path) -> Iterator[Path]:
+    """The folders that may be environments."""
+    if not under.is_dir():
+        raise Misuse(f"no folder {under}; --under names the one that environments are in")
+    folders = sorted(each for each in under.iterdir() if each.is_dir() and not each.name.startswith(_OUT_OF_SIGHT))
+    yield from folders
+
+
+def changed(files: Iterable[Path], among: Iterable[Path]) -> Iterator[Path]:
+    """The environments that one of the files belongs to: by its own folder, by one that it extends, or as the settings
+    of its stack. The files need not exist any more."""
+    paths = [each.resolve() for each in files if each.name.endswith(SUFFIXES)]
+    for environment in among if paths else ():
+        gathered = gather(environment)
+        settings = {environment.resolve().parent / f"{_STACK}{environment.name}{end}" for end in SUFFIXES}
+        is_touched = any(path in settings or not gathered.folders.isdisjoint(path.parents) for path in paths)
+        if gathered.environment is not None and is_touched:
+            yield environment
+
+
+if __name__ == "__main__":
+    sys.exit(main())
