@@ -38,6 +38,7 @@ class Verdict:
     reason: Reason | None = None
     change: str | None = None
     tight: bool = False  # the scheduler, which places pod after pod, does not find the placement by itself
+    counts: Counts = field(default_factory=dict)  # the placement of a job that fits, by shape
 
     def as_json(self) -> dict[str, Any]:
         job = self.job
@@ -139,8 +140,9 @@ class _Judge:
             verdict = replace(verdict, tight=True, change=changes.of_tight(self._problem, gang, weights, self._runs))
         if verdict.state is State.CONTENDED:
             return verdict
-        placement, domain = self._shown(self.placement[verdict.job.key])
-        return replace(verdict, placement=placement, domain=domain)
+        counts = self.placement[verdict.job.key]
+        placement, domain = self._shown(counts)
+        return replace(verdict, placement=placement, domain=domain, counts=counts)
 
     def alone(self, gang: Gang, problem: Problem | None = None) -> Answer:
         answer = search.alone(problem or self._problem, gang, self._time)
