@@ -33,12 +33,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"basalt {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     common, for_check = _common("text", "json"), _common("text", "json", "sarif", "github")
+    of_command = {"check": for_check, "report": _common("markdown", "html", "sarif", "json")}
 
     def add(
         name: str, summary: str, *, environment: str = "an environment's folder, or its name under stacks/"
     ) -> _Parser:
-        options = for_check if name == "check" else common
-        command = commands.add_parser(name, help=summary, description=summary, parents=[options], allow_abbrev=False)
+        parents = [of_command.get(name, common)]
+        command = commands.add_parser(name, help=summary, description=summary, parents=parents, allow_abbrev=False)
         if environment:
             command.add_argument("environment", metavar="ENV", help=environment)
         return command
@@ -52,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_fit(add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING))
     _add_plan(add)
+    _add_report(add("report", "the report for a pull request: findings, verdicts, topology, what a change means",
+                    environment=_ANYTHING))  # fmt: skip
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")
@@ -80,6 +83,11 @@ def _add_plan(add: Callable[..., _Parser]) -> None:
     side = f"{_ANYTHING}; or REV:ENV, one at a revision of the git repository"
     plan.add_argument("base", metavar="BASE", help=side)
     plan.add_argument("head", metavar="HEAD", help="the same, with the change made")
+
+
+def _add_report(report: _Parser) -> None:
+    report.add_argument("--base", metavar="BASE", help="what the change is made to: as for plan, also REV:ENV")
+    report.add_argument("-o", "--output", metavar="FILE", help="default: stdout")
 
 
 def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:
@@ -130,7 +138,7 @@ def _common(*formats: str) -> _Parser:
     common.add_argument("--quiet", action="store_true", help="print findings and results only")
     common.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
     common.add_argument("--strict", action="store_true", help="let any finding fail, warnings too")
-    common.add_argument("--format", choices=formats, default="text", help="default: text")
+    common.add_argument("--format", choices=formats, default=formats[0], help=f"default: {formats[0]}")
     return common
 
 

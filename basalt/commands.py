@@ -219,6 +219,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "schema": schema,
     "fit": _late("basalt.fit_commands", "fit"),
     "plan": _late("basalt.plan_commands", "plan"),
+    "report": _late("basalt.report_commands", "report"),
     "apply": _late("basalt.cluster_commands", "apply"),
     "verify": _late("basalt.cluster_commands", "verify"),
     "sandbox": _late("basalt.sandbox_commands", "sandbox"),

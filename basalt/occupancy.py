@@ -122,8 +122,7 @@ def _units(
         chosen = {key for key in offers if is_accelerator(key)} or {_PLAIN}
         shares = tuple(_shares(nodes, taken, chosen))
         left = {
-            key: offers.get(key, 0) - sum(share.takes.get(key, 0) for share in shares)
-            for key in chosen & offers.keys()
+            key: offers.get(key, 0) - sum(share.takes.get(key, 0) for share in shares) for key in chosen & offers.keys()
         }
         closed = sum(node not in free for node in nodes)
         yield Unit(name, domain, len(nodes), closed, {key: offers[key] for key in left}, left, shares)

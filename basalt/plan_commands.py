@@ -17,7 +17,7 @@ Options = argparse.Namespace
 
 def plan(options: Options) -> int:
     base, head = side(options.base, options), side(options.head, options)
-    found = planned(base, head, options)
+    found = replace(compare(base, head), base=options.base, head=options.head)  # as the command line names them
     if found.base_unknown is not None:
         part = "what it says there counts as absent, and no verdict of its is known"
         print(f"basalt: {options.base} is not known as a whole: {found.base_unknown}; {part}", file=sys.stderr)
@@ -29,11 +29,6 @@ def plan(options: Options) -> int:
         errors = tuple(each for each in head.findings if each.severity is Severity.ERROR and not each.waived)
         print_findings(replace(head, findings=errors), options, to_stderr=True)
     return exit_code(found, options)
-
-
-def planned(base: Compilation, head: Compilation, options: Options) -> Plan:
-    """The plan, with the sides named as the command line names them."""
-    return replace(compare(base, head), base=options.base, head=options.head)
 
 
 def exit_code(found: Plan, options: Options) -> int:

@@ -151,9 +151,7 @@ def _chips(gangs: Iterable[Gang]) -> list[Markup]:
     return [tag("span", *(gang.chip() for gang in ordered[:_CHIPS]), *rest, class_="chips")]
 
 
-def _picture(
-    said: str, resource: str, offers: Any, free: Any, shares: Sequence[tuple[Gang, Resources, int]]
-) -> Markup:
+def _picture(said: str, resource: str, offers: Any, free: Any, shares: Sequence[tuple[Gang, Resources, int]]) -> Markup:
     """What is taken of one resource: cells where there are few, else a bar."""
     taken = [(gang, takes[resource]) for gang, takes, _ in shares if takes.get(resource)]
     label = f"{said}; {show(free, resource)} of {show(offers, resource)} {resource} free"
@@ -190,6 +188,6 @@ def _bar(label: str, offers: Any, taken: Iterable[tuple[Gang, Any]]) -> Markup:
         title = tag("title", gang.name)
         parts.append(tag("rect", title, class_=gang.colour, x=f"{at:g}", y="0", width=f"{width:g}", height="10"))
         at += width
-    return tag("svg", *parts, class_="bar", role="img", aria_label=label, viewBox="0 0 100 10", preserveAspectRatio="none")
-
-
+    return tag(
+        "svg", *parts, class_="bar", role="img", aria_label=label, viewBox="0 0 100 10", preserveAspectRatio="none"
+    )

@@ -103,7 +103,9 @@ def _top(facts: Facts) -> Markup:
     line = tag("strong", verdict, id="verdict")
     return tag(
         "header",
-        tag("div", tag("h1", facts["environment"]), *against, tag("span", "basalt report", class_="lead"), class_="top"),
+        tag(
+            "div", tag("h1", facts["environment"]), *against, tag("span", "basalt report", class_="lead"), class_="top"
+        ),
         tag("p", line, tag("span", f": {headline(facts)}"), class_=f"verdict {_TONES[verdict]}"),
     )
 
@@ -135,7 +137,9 @@ def _changes(plan: Facts) -> Iterator[Markup]:
     """What the change means for scheduling; what does not change is left out."""
     parts: list[Markup] = []
     turned = turns(plan)
-    rows: Iterable[Iterable[str]] = ((tag("code", job_name(job)), _turn(job), job.get("reason") or "") for job in turned)
+    rows: Iterable[Iterable[str]] = (
+        (tag("code", job_name(job)), _turn(job), job.get("reason") or "") for job in turned
+    )
     parts += _listed(f"Verdicts that turn: {len(turned)}", ("job", "verdict", "why"), rows)
     parts += _listed_findings(f"Risks: {len(plan['risks'])}", plan["risks"])
     replaced = plan["objects"]["replace"]
@@ -208,8 +212,8 @@ def _topology(facts: Facts) -> Markup:
         return _section("topology", "Topology", tag("p", "No node inventory.", class_="lead"))
     each = "a node" if occupancy["drawn"] == "nodes" else "a domain: there are too many nodes to draw one by one"
     words = (
-        f"The smallest boxes are {each}. A cell is one GPU, with the number of the gang that takes it; an empty cell is "
-        "free. Shown are the minimum gangs of the jobs that fit, all at once."
+        f"The smallest boxes are {each}. A cell is one GPU, with the number of the gang that takes it; an empty cell "
+        "is free. Shown are the minimum gangs of the jobs that fit, all at once."
     )
     shrunk = {changed["name"]: changed for changed in plan["domains"]} if plan is not None else {}
     rows = [_tier(tier) for tier in topology["tiers"]]

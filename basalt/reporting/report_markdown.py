@@ -74,7 +74,10 @@ def _shown(section: Section, number: int) -> str:
     """The section with its first so many rows."""
     left = len(section.rows) - number
     table = [f"| {' | '.join(section.columns)} |", "|---" * len(section.columns) + "|", *section.rows[:number]]
-    lines = [*(table if number else []), *(["", f"{counted(left, 'row')} left out: too long for a comment"] * bool(left))]
+    lines = [
+        *(table if number else []),
+        *(["", f"{counted(left, 'row')} left out: too long for a comment"] * bool(left)),
+    ]
     if section.is_open:
         return "\n".join(["", f"#### {section.title}", "", *lines, ""])
     return "\n".join(["", f"<details><summary>{section.title}</summary>", "", *lines, "", "</details>", ""])
@@ -108,10 +111,18 @@ def _changes(plan: Facts) -> Iterator[Section]:
     rows = tuple(_row(code(object_name(each)), _pointers(each)) for each in replaced)
     yield Section(f"Replaced, not updated: {len(replaced)}", ("object", "because of"), rows, is_open=True)
     rows = tuple(
-        _row(code(each["name"]), code(each["field"]), code(each["resource"]), _amount(each["before"]), _amount(each["after"]))
+        _row(
+            code(each["name"]),
+            code(each["field"]),
+            code(each["resource"]),
+            _amount(each["before"]),
+            _amount(each["after"]),
+        )
         for each in plan["queues"]
     )
-    yield Section(f"Entitlements that move: {len(rows)}", ("queue", "field", "resource", "before", "after"), rows, is_open=True)
+    yield Section(
+        f"Entitlements that move: {len(rows)}", ("queue", "field", "resource", "before", "after"), rows, is_open=True
+    )
     rows = tuple(_row(state, code(high), code(low)) for state, high, low in edges(plan))
     yield Section(f"Preemption: {len(rows)}", ("", "a pod of", "may evict one of"), rows, is_open=True)
     rows = tuple(
@@ -202,7 +213,9 @@ def _surroundings(facts: Facts) -> Iterator[Section]:
     """The topology, what was compiled, what was not judged."""
     topology = facts["topology"]
     nodes = "no node inventory" if topology["nodes"] is None else counted(topology["nodes"], "node")
-    yield Section(f"Topology: {nodes}", ("tier", "domains", "nodes each", "largest gang"), tuple(_tiers(topology["tiers"])))
+    yield Section(
+        f"Topology: {nodes}", ("tier", "domains", "nodes each", "largest gang"), tuple(_tiers(topology["tiers"]))
+    )
     counts = facts["objects"]
     rows = tuple(_row(code(kind), str(count)) for kind, count in sorted(counts.items()))
     yield Section(f"Compiled: {counted(sum(counts.values()), 'object')}", ("kind", "objects"), rows)

@@ -2,13 +2,17 @@
 
 _LIGHT = (
     "#2f6fbd #a85412 #1f7a58 #8450b0 #b0366b #5a6a00 #00727f #6f5a48 #4f57c4 #8a5f00",
-    "--page:#fff;--box:#f6f7f9;--line:#d5dae1;--ink:#1b2129;--dim:#56606d;--bad:#b3261e;--good:#1a7341;--mild:#8a5a00;"
-    "--free:#fff;--edge:#a9b2be;--on:#fff;--link:#1f5fae",
+    (
+        "--page:#fff;--box:#f6f7f9;--line:#d5dae1;--ink:#1b2129;--dim:#56606d;--bad:#b3261e;--good:#1a7341;--mild:#8a5a00;"
+        "--free:#fff;--edge:#a9b2be;--on:#fff;--link:#1f5fae"
+    ),
 )
 _DARK = (
     "#7fb2f0 #f0a070 #6fcf9f #c79bf0 #f08fb8 #b8cc50 #5fcfdc #c8b09a #a3a9ff #e6bd5a",
-    "--page:#11151b;--box:#191f27;--line:#323b47;--ink:#e4e8ee;--dim:#9aa6b4;--bad:#ff8a80;--good:#6fd398;"
-    "--mild:#e9b44c;--free:#11151b;--edge:#566171;--on:#11151b;--link:#8ab8f2",
+    (
+        "--page:#11151b;--box:#191f27;--line:#323b47;--ink:#e4e8ee;--dim:#9aa6b4;--bad:#ff8a80;--good:#6fd398;"
+        "--mild:#e9b44c;--free:#11151b;--edge:#566171;--on:#11151b;--link:#8ab8f2"
+    ),
 )
 
 

@@ -1,0 +1,63 @@
+"""`basalt report`: what a reviewer of a pull request has to know."""
+
+import argparse
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from basalt import plan_commands
+from basalt.commands import compiled, exit_code, write
+from basalt.compiling import Compilation
+from basalt.loading.files import Misuse
+from basalt.plan.comparing import Plan, compare
+from basalt.reporting import json_format, report_facts, report_html, report_markdown, sarif
+
+Options = argparse.Namespace
+
+
+def report(options: Options) -> int:
+    base = plan_commands.side(options.base, options) if options.base is not None else None
+    head = compiled(options, needs_environment=False)
+    plan = None if base is None else replace(compare(base, head), base=options.base, head=options.environment)
+    text = _text(head, plan, options.format)
+    if options.output is None:
+        write(text)
+    else:
+        _replace(Path(options.output), text)
+    code = exit_code(head, options)
+    return code if plan is None else max(code, plan_commands.exit_code(plan, options))
+
+
+def _text(head: Compilation, plan: Plan | None, form: str) -> str:
+    if form == "sarif":
+        risks = plan.risks if plan is not None else ()
+        return sarif.text(sarif.report(head.name, (*head.findings, *risks), head.skipped))
+    facts: Mapping[str, Any] = report_facts.facts(head, None if plan is None else plan.as_json())
+    if form == "json":
+        return json_format.text(facts)
+    return report_html.report(facts) if form == "html" else report_markdown.report(facts)
+
+
+def _replace(file: Path, text: str) -> None:
+    """Writes the file as a whole: one that is there stays as it is until the new one is complete."""
+    partial = None
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=f".{file.name}.", delete=False) as stream:
+            partial = stream.name
+            stream.write(text)
+        os.chmod(partial, 0o666 & ~_mask())
+        os.replace(partial, file)
+    except OSError as error:
+        raise Misuse(f"cannot write {file}: {error.strerror}") from None
+    finally:
+        if partial is not None:
+            Path(partial).unlink(missing_ok=True)
+
+
+def _mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
