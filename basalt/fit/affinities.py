@@ -61,7 +61,7 @@ def wishes(
     """What the pods ask of each other, on those nodes of the fleet that are left; namespaces are the declared ones,
     with their labels."""
     reader = _Reader(pods, fleet, left, namespaces)
-    aparts: dict[tuple[Slot, str], Apart] = {}
+    aparts: list[Apart] = []
     bonds: dict[Key, dict[Bond, None]] = {}
     spreads: dict[Key, dict[Spread, None]] = {}
     gaps: dict[Key, str] = {}
@@ -70,23 +70,24 @@ def wishes(
             continue
         key = each.slot[0]
         try:
-            for number, apart in enumerate(reader.aparts(each)):
-                aparts[each.slot, f"{number}"] = apart
+            aparts.extend(reader.aparts(each))
             bonds.setdefault(key, {}).update(dict.fromkeys(reader.bonds(each)))
             spreads.setdefault(key, {}).update(dict.fromkeys(reader.spreads(each)))
         except _Gap as gap:
             gaps.setdefault(key, str(gap))
-    found = tuple(aparts.values())
-    for apart in found:
-        if _is_one_sided(apart, found):
+    for apart in aparts:
+        if _is_one_sided(apart, aparts):
             gaps.setdefault(apart.slot[0], "it does not model podAntiAffinity that only some of its tasks ask for")
-    return Wishes(found, {key: (*each,) for key, each in bonds.items()}, {k: (*v,) for k, v in spreads.items()}, gaps)
+    listed = {key: (*each,) for key, each in bonds.items()}
+    return Wishes(tuple(aparts), listed, {key: (*each,) for key, each in spreads.items()}, gaps)
 
 
 def _is_one_sided(apart: Apart, every: Iterable[Apart]) -> bool:
     """Whether other pods of the gang would not ask in return: then the order decides, for Volcano looks only at what
     the pod that it places asks for, and at what ran before."""
     own = {slot for slot in apart.others if slot[0] == apart.slot[0]} - {apart.slot}
+    if not own:
+        return False
     asking = {each.slot for each in every if each.places is apart.places and apart.slot in each.others}
     return bool(own - asking)
 
