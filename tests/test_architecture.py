@@ -1,6 +1,7 @@
 """Who may import whom, who may touch the world, and how long things may be."""
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -182,3 +183,11 @@ def test_files_and_functions_can_be_read_at_a_sitting(module: str) -> None:
 
     assert [node.name for node in functions if (node.end_lineno or 0) - node.lineno >= 45] == []
     assert text.count("\n") <= 400
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    there = {".".join(path.parent.relative_to(ROOT).parts)
+             for folder in ("basalt", "modules", "pulumi_basalt") for path in (ROOT / folder).rglob("*.py")}  # fmt: skip
+
+    assert there - set(project["tool"]["setuptools"]["packages"]) == set()
