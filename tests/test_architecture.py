@@ -187,7 +187,7 @@ def test_files_and_functions_can_be_read_at_a_sitting(module: str) -> None:
 
 def test_every_package_is_in_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    there = {".".join(path.parent.relative_to(ROOT).parts)
-             for folder in ("basalt", "modules", "pulumi_basalt") for path in (ROOT / folder).rglob("*.py")}  # fmt: skip
+    sources = [path for folder in ("basalt", "modules", "pulumi_basalt") for path in (ROOT / folder).rglob("*.py")]
+    there = {".".join(path.parent.relative_to(ROOT).parts) for path in sources}
 
     assert there - set(project["tool"]["setuptools"]["packages"]) == set()
