@@ -1,6 +1,8 @@
 """The real Pulumi engine, a provider for it, and a sandbox to apply to."""
 
+import asyncio
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,6 +14,23 @@ from tools.engine import programs
 
 __all__ = ["built", "empty"]  # fixtures
 _SAID = pytest.StashKey[str]()
+
+
+@pytest.fixture(autouse=True)
+def closed_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The Automation API leaves the event loops of inline programs open."""
+    loops: list[asyncio.AbstractEventLoop] = []
+    make = asyncio.new_event_loop
+
+    def kept() -> asyncio.AbstractEventLoop:
+        loops.append(make())
+        return loops[-1]
+
+    monkeypatch.setattr(asyncio, "new_event_loop", kept)
+    yield
+    for loop in loops:
+        if not loop.is_running():
+            loop.close()
 
 
 @pytest.fixture(scope="session")

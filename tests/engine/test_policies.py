@@ -1,10 +1,9 @@
 """The policy pack under the real engine: `pulumi preview --policy-pack`, of a program that knows nothing of Basalt."""
 
-import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from shutil import which
 
@@ -23,23 +22,6 @@ _BOOT = """\
 exec {python} -u -m pulumi.policy "$1" "$2"
 """
 QUEUE = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "vision"}}
-
-
-@pytest.fixture(autouse=True)
-def closed_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The Automation API leaves the event loops of inline programs open."""
-    loops: list[asyncio.AbstractEventLoop] = []
-    make = asyncio.new_event_loop
-
-    def kept() -> asyncio.AbstractEventLoop:
-        loops.append(make())
-        return loops[-1]
-
-    monkeypatch.setattr(asyncio, "new_event_loop", kept)
-    yield
-    for loop in loops:
-        if not loop.is_running():
-            loop.close()
 
 
 @pytest.fixture(scope="module")

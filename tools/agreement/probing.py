@@ -6,7 +6,7 @@ from typing import Any
 
 from basalt.cluster.connection import Cluster
 from basalt.findings import Ref
-from tools.agreement.asking import Verdict, ask
+from tools.agreement.asking import Answer, Verdict, ask
 from tools.agreement.needs import Value
 
 _PATIENCE = 30  # seconds for one change to be seen; it takes some milliseconds
@@ -14,6 +14,7 @@ _PAUSE = 0.004
 _NAME = "basalt-probe"
 _NAMESPACE = "default"  # of the probes that could be anywhere
 ENFORCE = "pod-security.kubernetes.io/enforce"
+VERSION = f"{ENFORCE}-version"
 _LEVELS = ("privileged", "baseline", "restricted")
 _POD: Value = {"containers": [{"name": "main", "image": "a/b:1"}]}
 
@@ -48,19 +49,26 @@ class Probes:
         return self._takes_pod(_NAMESPACE, {**_POD, "priorityClassName": priority_class})
 
     def enforces(self, namespace: str, labels: Mapping[str, Any]) -> bool:
-        """Whether pods are held to the Pod Security level of the labels; True where that is no level."""
+        """Whether pods are held to the Pod Security level of the labels, and its version; True where that is none."""
         level = labels.get(ENFORCE, "privileged")
-        wanted = (level == "privileged", level != "restricted")
-        host = {**_POD, "hostNetwork": True}
-        return level not in _LEVELS or (self._takes_pod(namespace, host), self._takes_pod(namespace, _POD)) == wanted
+        if level not in _LEVELS:
+            return True
+        host = self._pod(namespace, {**_POD, "hostNetwork": True})
+        if level == "privileged":
+            return host.verdict is Verdict.TAKEN
+        is_told = f'"{level}:{labels.get(VERSION, "latest")}"' in host.message
+        return is_told and self._takes_pod(namespace, _POD) == (level != "restricted")
 
     def is_unlimited(self, namespace: str, labels: Mapping[str, Any]) -> bool:
         """Whether no quota and no limits keep a pod out that says nothing of resources."""
         return labels.get(ENFORCE) == "restricted" or self._takes_pod(namespace, _POD)
 
     def _takes_pod(self, namespace: str, spec: Value) -> bool:
+        return self._pod(namespace, spec).verdict is Verdict.TAKEN
+
+    def _pod(self, namespace: str, spec: Value) -> Answer:
         value = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": _NAME}, "spec": spec}
-        return ask(self._cluster, value, Ref("v1", "Pod", namespace, _NAME)).verdict is Verdict.TAKEN
+        return ask(self._cluster, value, Ref("v1", "Pod", namespace, _NAME))
 
     def _job(self, queue: str) -> str:
         """Why a job in the queue is refused."""

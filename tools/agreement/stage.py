@@ -16,7 +16,7 @@ from basalt.objects import mapping
 from tools.agreement import needs
 from tools.agreement.asking import send
 from tools.agreement.needs import GIVEN, Needs, Value
-from tools.agreement.probing import ENFORCE, Probes, wait
+from tools.agreement.probing import ENFORCE, VERSION, Probes, wait
 
 _MANAGER = "basalt-agreement"
 _DEFINITION = "CustomResourceDefinition"
@@ -131,7 +131,7 @@ class Stage:
         given["metadata"]["labels"] = dict(labels)
         self._cluster.apply(given, Ref("v1", "Namespace", None, name), _MANAGER, force=True)
         before, self._namespaces[name] = self._namespaces.get(name, {}), labels
-        if before.get(ENFORCE) != labels.get(ENFORCE):
+        if any(before.get(key) != labels.get(key) for key in (ENFORCE, VERSION)):
             wait(f"the level of {name} is enforced", partial(self._probes.enforces, name, labels))
 
     def _end_namespace(self, name: str) -> None:
