@@ -14,6 +14,8 @@ from basalt.quantities import Amount, show
 _OWN = "gang-fits-a-domain"
 _FRACTIONS = {1: "all", 2: "half", 3: "a third", 4: "a quarter"}
 
+_MOST_NODES = 1000  # each that is tried is made; whoever lacks more has another mistake to mend
+
 Runs = Callable[[Problem, Gang], bool]
 
 
@@ -64,7 +66,7 @@ def _more_nodes(problem: Problem, gang: Gang, runs: Runs) -> str:
     if not options:
         return ""
     (_, _, node), domain = max(options, key=lambda each: (each[0][1], each[1].name))
-    count = _first(1, gang.minimum, lambda more: runs(*_grown(problem, gang, node, more)))
+    count = _first(1, min(gang.minimum, _MOST_NODES), lambda more: runs(*_grown(problem, gang, node, more)))
     near = [each for each in problem.domains if node in each.nodes] if domain.name else []
     where = f" in {min(near, key=lambda each: (each.tier, each.name)).name}" if near else ""
     return f"add {counted(count, 'node')} like {node}{where}" if count else ""
