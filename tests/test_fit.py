@@ -376,3 +376,45 @@ def test_what_is_lost_is_gone(tmp_path: Path) -> None:
         "2 verdicts worse without any one domain of tier rack",
     ]
     assert run(".", "--lose", "r3", cwd=tmp_path).stderr == "basalt: nothing is named r3; known: a, b, c, d, r1, r2\n"
+
+
+GROUP = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: g, namespace: here}
+spec: %s
+"""
+IN_GROUP = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: here, annotations: {scheduling.k8s.io/group-name: g}}
+spec: {schedulerName: volcano, containers: [{name: a, image: a, resources: {limits: {nvidia.com/gpu: %d}}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("documents", "name", "state", "message", "change"),
+    [
+        ([GROUP % "{minMember: 2}", IN_GROUP % ("p", 1)], "g", "never",
+         "2 pods must start together, and only 1 is declared", "lower minMember to 1"),
+        ([GROUP % "{minMember: 1}", IN_GROUP % ("p", 9)], "g", "never",
+         "a pod of g needs 9 nvidia.com/gpu, and the nearest node, a, has 8 for it", None),
+        ([GROUP % "{minMember: 1, minTaskMember: {a: 1}}", IN_GROUP % ("p", 1)], "g", "unknown",
+         "Basalt cannot tell: it does not model minTaskMember", None),
+        ([IN_GROUP % ("p", 1)], "p", "unknown", "Basalt cannot tell: nobody declares its PodGroup g", None),
+    ],
+)  # fmt: skip
+def test_pods_of_a_group_and_the_group_are_judged_together(
+    tmp_path: Path, documents: list[str], name: str, state: str, message: str, change: str | None
+) -> None:
+    found = judged(tmp_path, *RACK, *documents)
+
+    assert list(found) == [name]
+    assert found[name].reason is not None
+    assert (found[name].state.value, found[name].reason.message, found[name].change) == (state, message, change)
+
+
+def test_gang_beyond_all_measure_is_judged_like_any_other(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, *RACK, job("j", 2**31 - 1, 8))["j"]
+
+    assert (verdict.state.value, verdict.change) == ("never", "lower minAvailable to 2")

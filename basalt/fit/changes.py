@@ -43,7 +43,8 @@ def _fewer_pods(problem: Problem, gang: Gang, runs: Runs) -> str:
     """The most pods that could start together; a task's own minimum gives way."""
     loose = gang._replace(shapes=tuple(shape._replace(need=0) for shape in gang.shapes))
     lowest = _first(1, gang.minimum - 1, lambda fewer: runs(problem, loose._replace(minimum=gang.minimum - fewer)))
-    return f"lower minAvailable to {gang.minimum - lowest}" if lowest else ""
+    field = "minMember" if gang.key.kind == "PodGroup" else "minAvailable"
+    return f"lower {field} to {gang.minimum - lowest}" if lowest else ""
 
 
 def _first(low: int, high: int, helps: Callable[[int], bool]) -> int:

@@ -114,9 +114,9 @@ class _Reader:
         for workload in self._index.workloads:
             if workload.object.ref.kind in _JOBS and (job := self._of_workload(workload)) is not None:
                 yield job
-        declared = gangs((), self._index.of_kind("PodGroup"), self._index.objects, self._priorities)
-        yield from map(self._of_group, declared)
-        yield from self._of_pods()
+        declared = self._index.of_kind("PodGroup")
+        yield from map(self._of_group, gangs((), declared, self._index.objects, self._priorities))
+        yield from self._of_pods({(namespace_of(each), each.name) for each in declared})
 
     def _of_workload(self, workload: Workload) -> Job | None:
         gang = minimum_gang(workload)
@@ -150,11 +150,11 @@ class _Reader:
         group = declared.object
         queue = str(group.spec.get("queue") or DEFAULT)
         shapes = tuple(
-            self._shape(group, str(number), each.count, each.need, mapping(each.spec), queue)
-            for number, each in enumerate(declared.pods)
+            self._shape(group, group.name, each.count, each.need, mapping(each.spec), queue) for each in declared.pods
         )
         gaps = ["nobody declares its pods" if each.spec is None else _gap(each.spec) for each in declared.pods]
         gaps.extend(self._extra.gap(each.requests, each.annotations) for each in declared.pods)
+        gaps.append("it does not model minTaskMember" if group.spec.get("minTaskMember") else "")
         constraint = self._constraints.get(id(group))
         tier = self._tier(constraint)
         gaps.append(self._gap_of(constraint))
@@ -210,11 +210,11 @@ class _Reader:
         gang = job.gang._replace(bonds=bonds, spreads=wishes.spreads.get(key, ()))
         return replace(job, gang=gang, gap=job.gap or wishes.gaps.get(key, ""))
 
-    def _of_pods(self) -> Iterator[Job]:
-        """Single pods that are in no group; those that Volcano places have a queue."""
+    def _of_pods(self, groups: AbstractSet[tuple[str, str]]) -> Iterator[Job]:
+        """Single pods that are in none of the groups; those that Volcano places have a queue."""
         by_volcano = {id(pod.object) for pod in self._index.volcano_pods}
         for pod in self._index.pods:
-            if pod.object.ref.kind != "Pod" or pod.group or pod.is_idle:
+            if pod.object.ref.kind != "Pod" or (namespace_of(pod.object), pod.group) in groups or pod.is_idle:
                 continue
             key = Key("Pod", namespace_of(pod.object), pod.object.name)
             annotated = get(pod.object.value, ("metadata", "annotations", QUEUE_NAME))
@@ -226,7 +226,8 @@ class _Reader:
             priority = self._priorities.of(pod.spec.get("priorityClassName")) or 0
             annotations = mapping(get(pod.object.value, ("metadata", "annotations")))
             extra = self._extra.gap(gang.shapes[0].requests, annotations) if queue else ""
-            gap = self._gap_of(constraint) or _gap(pod.spec) or extra
+            alone = f"nobody declares its PodGroup {pod.group}" if pod.group else ""
+            gap = alone or self._gap_of(constraint) or _gap(pod.spec) or extra
             yield Job(key, pod.object, pod.pointer, queue, priority, 1, gang, self._tier_name(tier), gap)
 
     def _shape(
