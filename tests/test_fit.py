@@ -375,7 +375,27 @@ def test_what_is_lost_is_gone(tmp_path: Path) -> None:
         ),
         "2 verdicts worse without any one domain of tier rack",
     ]
-    assert run(".", "--lose", "r3", cwd=tmp_path).stderr == "basalt: nothing is named r3; known: a, b, c, d, r1, r2\n"
+    assert run(".", "--lose-any", "rack", "--job", "two", cwd=tmp_path).stdout == any_rack.stdout
+    assert (
+        json.loads(run(".", "--lose-any", "1", "--job", "one", "--format", "json", cwd=tmp_path).stdout)["jobs"] == []
+    )
+
+
+def test_what_cannot_be_lost_is_misuse(tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text("---\n".join([ENVIRONMENT, *RACK, job("one", 2, 8)]) + CLASSES)
+    (tmp_path / "job.yaml").write_text(job("j", 1, 1))
+    (tmp_path / "many.yaml").write_text("---\n".join(node(f"n{number}") for number in range(13)))
+
+    def told(file: str, *arguments: str) -> str:
+        done = run(file, *arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    assert told(".", "--lose", "zz") == "basalt: nothing is named zz; basalt topology shows what there is\n"
+    assert told("all.yaml", "--lose", "r3") == "basalt: nothing is named r3; known: a, b, r1\n"
+    assert told("job.yaml", "--lose-any", "rack") == "basalt: nothing is named rack; none is declared\n"
+    assert told("all.yaml", "--lose-any", "rack", "--job", "x") == "basalt: no job x; known: here/one\n"
+    assert told("all.yaml", "--lose-any", "rack", "--lose", "a").startswith("basalt: --lose and --lose-any exclude")
 
 
 GROUP = """\
@@ -410,8 +430,9 @@ def test_pods_of_a_group_and_the_group_are_judged_together(
     found = judged(tmp_path, *RACK, *documents)
 
     assert list(found) == [name]
-    assert found[name].reason is not None
-    assert (found[name].state.value, found[name].reason.message, found[name].change) == (state, message, change)
+    reason = found[name].reason
+    assert reason is not None
+    assert (found[name].state.value, reason.message, found[name].change) == (state, message, change)
 
 
 def test_gang_beyond_all_measure_is_judged_like_any_other(tmp_path: Path) -> None:
