@@ -421,6 +421,9 @@ spec: {schedulerName: volcano, containers: [{name: a, image: a, resources: {limi
          "a pod of g needs 9 nvidia.com/gpu, and the nearest node, a, has 8 for it", None),
         ([GROUP % "{minMember: 1, minTaskMember: {a: 1}}", IN_GROUP % ("p", 1)], "g", "unknown",
          "Basalt cannot tell: it does not model minTaskMember", None),
+        ([GROUP % "{minMember: 1, minResources: {nvidia.com/gpu: 99}}", IN_GROUP % ("p", 1)], "g", "unknown",
+         "Basalt cannot tell: it does not model minResources beyond what the pods request, here of nvidia.com/gpu",
+         None),
         ([IN_GROUP % ("p", 1)], "p", "unknown", "Basalt cannot tell: nobody declares its PodGroup g", None),
     ],
 )  # fmt: skip

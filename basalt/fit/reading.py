@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from basalt.fit import affinities, limits, pod_by_pod, sub_groups
 from basalt.fit.affinities import Pods, Wishes
 from basalt.fit.job import Job
+from basalt.fit.packing import cheapest
 from basalt.fit.plugins import Plugins
 from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import ENDLESS, PODS, Bond, Domain, Gang, Key, Problem, Shape, outermost
@@ -163,9 +164,10 @@ class _Reader:
             self._note(key, number, 1, mapping(each.labels), mapping(each.spec))
         bonds, shapes = self._sub_groups(constraint, declared, shapes, gaps)
         priority = self._priorities.of(group.spec.get("priorityClassName")) or 0
+        gang = Gang(key, declared.minimum, shapes, tier, bonds, is_soft=_is_soft(constraint))
+        gaps.append(_asked_beyond(group, gang))
         return Job(
-            key, group, ("spec",), queue, priority, declared.size,
-            Gang(key, declared.minimum, shapes, tier, bonds, is_soft=_is_soft(constraint)), self._tier_name(tier),
+            key, group, ("spec",), queue, priority, declared.size, gang, self._tier_name(tier),
             next(filter(None, gaps), ""),
         )  # fmt: skip
 
@@ -298,6 +300,14 @@ def _gap(pod: Mapping[str, Any]) -> str:
     """What the pod asks for that has no place in the problem."""
     fields = [name for name in ("resourceClaims", "schedulingGates", "nodeName") if pod.get(name)]
     return f"it does not model {fields[0]}" if fields else ""
+
+
+def _asked_beyond(group: KubeObject, gang: Gang) -> str:
+    """Whether the group asks for more than its pods do: Volcano lets it in only where that is free in its queue."""
+    for name, amount in sorted(parse_map(group.spec.get("minResources")).items()):
+        if amount > cheapest(gang, tuple(shape.requests.get(name, 0) for shape in gang.shapes)):
+            return f"it does not model minResources beyond what the pods request, here of {name}"
+    return ""
 
 
 def _is_soft(job: ConstrainedJob | None) -> bool:
