@@ -52,8 +52,8 @@ def fit(options: Options) -> int:
 def _fit_without_any(name: str, index: Index, options: Options, snapshot: Snapshot | None) -> int:
     if options.job is not None:
         _of_one(losing.without(index, frozenset(), snapshot), options.job)  # so that the name is one
-    falls = losing.falls(index, options.lose_any, snapshot)
-    found = [each for each in falls if options.job in (None, str(each.after.job.key), each.after.job.key.name)]
+    every = losing.falls(index, options.lose_any, snapshot)
+    found = [each for each in every if options.job in (None, str(each.after.job.key), each.after.job.key.name)]
     if options.format == "json":
         falls = [{"lost": each.domain, "before": each.before.state.value, **each.after.as_json()} for each in found]
         write(json_format.text({"environment": name, "lose": options.lose_any, "jobs": falls}))
