@@ -26,6 +26,7 @@ def of_never(problem: Problem, gang: Gang, tier_names: Mapping[int, str | None],
         _fewer_pods(problem, gang, runs),
         _more_nodes(problem, gang, runs),
         _raised(problem, gang, runs),
+        _smaller_pods(problem, gang, runs),
     )
     return ", or ".join(filter(None, ways)) or None
 
@@ -45,6 +46,29 @@ def _fewer_pods(problem: Problem, gang: Gang, runs: Runs) -> str:
     lowest = _first(1, gang.minimum - 1, lambda fewer: runs(problem, loose._replace(minimum=gang.minimum - fewer)))
     field = "minMember" if gang.key.kind == "PodGroup" else "minAvailable"
     return f"lower {field} to {gang.minimum - lowest}" if lowest else ""
+
+
+def _smaller_pods(problem: Problem, gang: Gang, runs: Runs) -> str:
+    """The most that pods may request of one resource, where no node holds a single one of them."""
+    for index, shape in enumerate(gang.shapes):
+        if any(holds(problem.free[node], shape.requests) for node in shape.nodes):
+            continue
+        for resource in sorted(shape.requests):
+            most = _left_beside(problem, shape, resource)
+            asked = {**shape.requests, resource: most}
+            shapes = tuple(shape._replace(requests=asked) if each is shape else each for each in gang.shapes)
+            limits = tuple(_at_cost(limit, gang, index, asked) for limit in problem.limits)
+            if most and runs(replace(problem, limits=limits), gang._replace(shapes=shapes)):
+                return f"let the pods of {shape.name} request {show(most, resource)} {resource}"
+    return ""
+
+
+def _left_beside(problem: Problem, shape: Shape, resource: str) -> Amount:
+    """The most of the resource that a node has which holds all else that a pod of the shape requests."""
+    rest = {name: amount for name, amount in shape.requests.items() if name != resource}
+    return max(
+        (problem.free[node].get(resource, 0) for node in shape.nodes if holds(problem.free[node], rest)), default=0
+    )
 
 
 def _first(low: int, high: int, helps: Callable[[int], bool]) -> int:
