@@ -446,3 +446,15 @@ def test_gang_beyond_all_measure_is_judged_like_any_other(tmp_path: Path) -> Non
     verdict = judged(tmp_path, *RACK, job("j", 2**31 - 1, 8))["j"]
 
     assert (verdict.state.value, verdict.change) == ("never", "lower minAvailable to 2")
+
+
+def test_partitions_beyond_all_measure_are_left_open(tmp_path: Path) -> None:
+    topology = "networkTopology: {mode: hard, highestTierAllowed: 1}"
+    policy = f"partitionPolicy: {{totalPartitions: 10000000, partitionSize: 1, {topology}}}"
+    document = job("j", 10**7, 1).replace("replicas: 10000000", f"replicas: 10000000\n      {policy}")
+    assert policy in document
+
+    verdict = judged(tmp_path, *RACK, document)["j"]
+
+    assert verdict.reason is not None
+    assert verdict.reason.message == "Basalt cannot tell: it takes up to 10000 partitions of a task"

@@ -31,6 +31,7 @@ from basalt.views.workloads import QUEUE_NAME, Task, Workload
 
 _ON_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", PODS)
 _JOBS = ("Job", "CronJob")
+_MOST_PARTITIONS = 10_000  # each is a shape of its own
 _ENFORCING = {"network-topology-aware", "capacity"}
 # What the DaemonSet controller tolerates for its pods (AddOrUpdateDaemonPodTolerations).
 _DAEMONS_TOLERATE = [
@@ -136,7 +137,8 @@ class _Reader:
             tasks.extend([number] * len(partitions))
             annotations = mapping(get(task.value, ("template", "metadata", "annotations")))
             extra = self._extra.gap(shape.requests, annotations, task.value.get("topologyPolicy"))
-            gaps.append((_gap(task.pod) or extra) if part.replicas else "")
+            many = f"it takes up to {_MOST_PARTITIONS} partitions of a task" if _are_too_many(task) else ""
+            gaps.append((_gap(task.pod) or many or extra) if part.replicas else "")
         constraint = self._constraints.get(id(workload.object))
         tier = self._tier(constraint)
         gaps.append(self._gap_of(constraint))
@@ -255,7 +257,7 @@ class _Reader:
         constraint = network_topology.of_partitions(task)
         tier = self._number(constraint) if constraint is not None else None
         size = policy.get("partitionSize")
-        if tier is None or not isinstance(size, int) or size < 1:
+        if tier is None or not isinstance(size, int) or size < 1 or _are_too_many(task):
             return [shape]
         count, needed = shape.replicas // size, shape.need // size
         return [
@@ -300,6 +302,11 @@ def _gap(pod: Mapping[str, Any]) -> str:
     """What the pod asks for that has no place in the problem."""
     fields = [name for name in ("resourceClaims", "schedulingGates", "nodeName") if pod.get(name)]
     return f"it does not model {fields[0]}" if fields else ""
+
+
+def _are_too_many(task: Task) -> bool:
+    size = mapping(task.value.get("partitionPolicy")).get("partitionSize")
+    return isinstance(size, int) and size > 0 and (task.replicas or 0) // size > _MOST_PARTITIONS
 
 
 def _asked_beyond(group: KubeObject, gang: Gang) -> str:
