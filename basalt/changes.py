@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from basalt import cli
-from basalt.gathering.folders import gather
+from basalt.gathering.documents import GROUP
+from basalt.gathering.folders import Gathered, gather
 from basalt.loading.files import SUFFIXES, Misuse
 
 _STACK = "Pulumi."  # the settings of a stack, stacks/Pulumi.<environment>.yaml
@@ -75,8 +76,15 @@ def changed(files: Iterable[Path], among: Iterable[Path]) -> Iterator[Path]:
         gathered = gather(environment)
         settings = {environment.resolve().parent / f"{_STACK}{environment.name}{end}" for end in SUFFIXES}
         is_touched = any(path in settings or not gathered.folders.isdisjoint(path.parents) for path in paths)
-        if gathered.environment is not None and is_touched:
+        if is_touched and (gathered.environment is not None or _may_hide_one(gathered)):
             yield environment
+
+
+def _may_hide_one(gathered: Gathered) -> bool:
+    """Whether what cannot be read, or has a kind that Basalt does not know, may be the folder's Environment."""
+    refs = (problem.place.ref for rule, problem in gathered.problems if rule == "document-kind-is-known")
+    meant = (ref is not None and (ref.group == GROUP or ref.kind == "Environment") for ref in refs)
+    return bool(gathered.reading.faults) or any(meant)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ Options = argparse.Namespace
 
 
 def fit(options: Options) -> int:
+    if options.lose and options.lose_any:
+        raise Misuse("--lose and --lose-any exclude each other; --lose takes several names")
     snapshot = snapshots.read(files.argument(options.snapshot)) if options.snapshot is not None else None
     compilation = compiled(options, needs_environment=False)
     index = compilation.index
@@ -32,7 +34,8 @@ def fit(options: Options) -> int:
         now = beside.judged(index, snapshot, lost) if snapshot is not None else None
         found = _of_one(now.verdicts if now is not None else losing.without(index, lost), options.job)
     except losing.Unknown as unknown:
-        hint = names.did_you_mean(unknown.name, unknown.known)
+        otherwise = "basalt topology shows what there is" if unknown.known else "none is declared"
+        hint = names.did_you_mean(unknown.name, unknown.known, otherwise=otherwise)
         raise Misuse(f"nothing is named {unknown.name}; {hint}") from None
     if options.format == "json":
         jobs = {"jobs": [each.as_json() for each in found], "summary": summary(found)}
@@ -47,7 +50,10 @@ def fit(options: Options) -> int:
 
 
 def _fit_without_any(name: str, index: Index, options: Options, snapshot: Snapshot | None) -> int:
-    found = list(losing.falls(index, options.lose_any, snapshot))
+    if options.job is not None:
+        _of_one(losing.without(index, frozenset(), snapshot), options.job)  # so that the name is one
+    every = losing.falls(index, options.lose_any, snapshot)
+    found = [each for each in every if options.job in (None, str(each.after.job.key), each.after.job.key.name)]
     if options.format == "json":
         falls = [{"lost": each.domain, "before": each.before.state.value, **each.after.as_json()} for each in found]
         write(json_format.text({"environment": name, "lose": options.lose_any, "jobs": falls}))

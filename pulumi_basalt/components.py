@@ -45,6 +45,7 @@ class Component(Module):
         self._beside = tuple(_everything(beside))
         compilation = compile_documents(name, [each for other in (*self._beside, self) for each in other.written()])
         self._judge(compilation)
+        self._refuse_twice(compilation)
         super().__init__(name, opts)
         self.resources = self._register(name, compilation)
         self.register_outputs({})
@@ -73,6 +74,14 @@ class Component(Module):
         for each in compilation.findings:
             if each.source.file == self._title and each.severity is Severity.WARNING and not each.waived:
                 pulumi.log.warn(self._shown(each))
+
+    def _refuse_twice(self, compilation: Compilation) -> None:
+        """Two resources of one object would overwrite each other: documents that stand in one environment merge."""
+        owners = {ref: other.title for other in self._beside for ref in other.resources}
+        for each in compilation.objects:
+            if self._is_own(each) and each.ref in owners:
+                message = f"{each.ref} is declared already, by {owners[each.ref]}; nothing of it is registered"
+                raise pulumi.RunError(f"{self._title}: {message}")
 
     def _shown(self, found: Finding) -> str:
         every = {other.title: other for other in (*self._beside, self)}
@@ -302,6 +311,8 @@ class Manifests(Component):
     """Kubernetes objects as they are, judged like everything else."""
 
     def __init__(self, name: str, args: Sequence[Mapping[str, Any]], **options: Any) -> None:
+        if isinstance(args, str | Mapping) or not isinstance(args, Sequence):
+            raise pulumi.RunError(f"Manifests {name}: args takes a list of objects, this is a {type(args).__name__}")
         super().__init__(name, args, **options)
 
     def _documents(self, name: str) -> Iterator[_Value]:

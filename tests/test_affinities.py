@@ -47,7 +47,7 @@ def job(*tasks: Any, name: str = "j", **spec: Any) -> str:
     })  # fmt: skip
 
 
-def affinity(kind: str, key: str, selector: dict[str, Any] = OWN, **more: Any) -> dict[str, Any]:
+def affinity(kind: str, key: str, selector: dict[str, Any] | None = OWN, **more: Any) -> dict[str, Any]:
     return {"affinity": {kind: {REQUIRED: [{"topologyKey": key, "labelSelector": selector, **more}]}}}
 
 
@@ -74,6 +74,17 @@ BY_INDEX, BY_NAME = (
          "podAntiAffinity over rack gives each of the 3 pods of w a place of its own, and 2 have room"),
         # Nodes without the label are no place, and hold any number.
         ([nodes(r=2), job(task(9, 1, affinity("podAntiAffinity", "zone")))], "fits", ""),
+        # An empty selector means every pod, none at all means no pod.
+        ([nodes(r=3), job(task(2, 1, affinity("podAntiAffinity", RACK, {})))], "never",
+         "podAntiAffinity over rack gives each of the 2 pods of w a place of its own, and 1 have room"),
+        ([nodes(r=3), job(task(2, 1, affinity("podAntiAffinity", RACK, {"matchLabels": {}})))], "never",
+         "podAntiAffinity over rack gives each of the 2 pods of w a place of its own, and 1 have room"),
+        ([nodes(r=3), job(task(2, 1, affinity("podAntiAffinity", RACK, None)))], "fits", ""),
+        ([nodes(r=2, s=1), job(task(3, 8, affinity("podAffinity", RACK, {})))], "never",
+         "podAffinity over rack wants 3 pods in one domain, and the largest, rack=r, holds 2"),
+        ([nodes(r=3, s=1), job(task(4, 8, spread(RACK, labelSelector={})))], "never",
+         ("topologySpreadConstraints over rack: 4 pods must start together, rack=s has room for 1, no other may hold "
+         "more than 1 beyond that, and so they hold 3 in all")),
         # Two tasks that keep each other away.
         ([nodes(r=2), job(task(1, 1, APART, "a"), task(1, 1, APART, "b"))], "fits", ""),
         ([nodes(r=2), job(task(1, 1, APART, "a"), task(2, 1, APART, "b"))], "never",

@@ -72,6 +72,18 @@ def test_hook_is_silent_about_what_did_not_change(project: Path) -> None:
     assert "reserch" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    "text", [b"a: [b\n", b"\xff\xfe", b"apiVersion: basalt.dev/v1alpha1\nkind: Enviroment\nmetadata: {name: dev}\n"]
+)
+def test_hook_fails_where_the_environment_itself_cannot_be_read(text: bytes, project: Path) -> None:
+    (project / "stacks" / "dev" / "environment.yaml").write_bytes(text)
+
+    done = run(project, *HOOK.get("args", ()), "stacks/dev/environment.yaml")
+
+    assert done.returncode == 1
+    assert "stacks/dev/environment.yaml:" in done.stdout
+
+
 def test_hook_fails_with_the_findings_of_what_changed(project: Path) -> None:
     done = run(project, *HOOK.get("args", ()), "stacks/dev/environment.yaml", "stacks/broken/environment.yaml")
 

@@ -244,3 +244,32 @@ def test_manifests_are_judged_like_everything_else() -> None:
     assert [(each.name, plain(each.inputs)) for each in engine.objects] == [("m/configmap/b/a", config)]
     assert "\nManifests m: args[1]" in told
     assert "did you mean data?" in told
+
+
+def test_an_object_of_two_components_is_refused() -> None:
+    def program() -> None:
+        first = basalt.Queues("first", {"a": basalt.QueueArgs(weight=1)})
+        basalt.Queues("second", {"a": basalt.QueueArgs(weight=2)}, beside=[first])
+
+    told, engine = refused(program)
+
+    assert told == "Queues second: Queue/a is declared already, by Queues first; nothing of it is registered"
+    assert [each.name for each in engine.registered if each.name.startswith("second")] == []
+
+
+def test_a_component_is_no_other_of_its_name() -> None:
+    def program() -> None:
+        first = basalt.Queues("same", {"a": basalt.QueueArgs(weight=1)})
+        basalt.Queues("same", {"b": basalt.QueueArgs(weight=2)}, beside=[first])
+
+    told, _ = refused(program)
+
+    assert told == "Queues same: Queue/a is declared already, by Queues same; nothing of it is registered"
+
+
+@pytest.mark.parametrize("args", [None, "a: b", {"apiVersion": "v1", "kind": "ConfigMap"}])
+def test_manifests_are_a_list(args: Any) -> None:
+    told, engine = refused(lambda: basalt.Manifests("m", args))
+
+    assert told == f"Manifests m: args takes a list of objects, this is a {type(args).__name__}"
+    assert engine.registered == []

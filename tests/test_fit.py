@@ -249,6 +249,9 @@ def test_verdicts_on_small_clusters(tmp_path: Path, documents: list[str], expect
          "they need 24 nvidia.com/gpu, it has 16"),
          "allow any tier: take the hard topology out, or lower minAvailable to 2, or add 1 node like a in r1"),
         ([*RACK, job("j", 2, 9)], "pod-fits-a-node",
+         "a pod of w needs 9 nvidia.com/gpu, and the nearest node, a, has 8 for it",
+         "let the pods of w request 8 nvidia.com/gpu"),
+        ([*RACK, job("j", 3, 9)], "pod-fits-a-node",  # smaller ones would not fit either, all three
          "a pod of w needs 9 nvidia.com/gpu, and the nearest node, a, has 8 for it", None),
         ([*RACK, job("j", 3, 8)], "gang-fits-a-domain",
          "3 pods must start together and the whole cluster holds 2: they need 24 nvidia.com/gpu, it has 16",
@@ -375,4 +378,83 @@ def test_what_is_lost_is_gone(tmp_path: Path) -> None:
         ),
         "2 verdicts worse without any one domain of tier rack",
     ]
-    assert run(".", "--lose", "r3", cwd=tmp_path).stderr == "basalt: nothing is named r3; known: a, b, c, d, r1, r2\n"
+    assert run(".", "--lose-any", "rack", "--job", "two", cwd=tmp_path).stdout == any_rack.stdout
+    assert (
+        json.loads(run(".", "--lose-any", "1", "--job", "one", "--format", "json", cwd=tmp_path).stdout)["jobs"] == []
+    )
+
+
+def test_what_cannot_be_lost_is_misuse(tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text("---\n".join([ENVIRONMENT, *RACK, job("one", 2, 8)]) + CLASSES)
+    (tmp_path / "job.yaml").write_text(job("j", 1, 1))
+    (tmp_path / "many.yaml").write_text("---\n".join(node(f"n{number}") for number in range(13)))
+
+    def told(file: str, *arguments: str) -> str:
+        done = run(file, *arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        return done.stderr
+
+    assert told(".", "--lose", "zz") == "basalt: nothing is named zz; basalt topology shows what there is\n"
+    assert told("all.yaml", "--lose", "r3") == "basalt: nothing is named r3; known: a, b, r1\n"
+    assert told("job.yaml", "--lose-any", "rack") == "basalt: nothing is named rack; none is declared\n"
+    assert told("all.yaml", "--lose-any", "rack", "--job", "x") == "basalt: no job x; known: here/one\n"
+    assert told("all.yaml", "--lose-any", "rack", "--lose", "a").startswith("basalt: --lose and --lose-any exclude")
+
+
+GROUP = """\
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: g, namespace: here}
+spec: %s
+"""
+IN_GROUP = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: here, annotations: {scheduling.k8s.io/group-name: g}}
+spec: {schedulerName: volcano, containers: [{name: a, image: a, resources: {limits: {nvidia.com/gpu: %d}}}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("documents", "name", "state", "message", "change"),
+    [
+        ([GROUP % "{minMember: 2}", IN_GROUP % ("p", 1)], "g", "never",
+         "2 pods must start together, and only 1 is declared", "lower minMember to 1"),
+        ([GROUP % "{minMember: 1}", IN_GROUP % ("p", 9)], "g", "never",
+         "a pod of g needs 9 nvidia.com/gpu, and the nearest node, a, has 8 for it",
+         "let the pods of g request 8 nvidia.com/gpu"),
+        ([GROUP % "{minMember: 1, minTaskMember: {a: 1}}", IN_GROUP % ("p", 1)], "g", "unknown",
+         "Basalt cannot tell: it does not model minTaskMember", None),
+        ([GROUP % "{minMember: 1, minResources: {nvidia.com/gpu: 99}}", IN_GROUP % ("p", 1)], "g", "unknown",
+         "Basalt cannot tell: it does not model minResources beyond what the pods request, here of nvidia.com/gpu",
+         None),
+        ([IN_GROUP % ("p", 1)], "p", "unknown", "Basalt cannot tell: nobody declares its PodGroup g", None),
+    ],
+)  # fmt: skip
+def test_pods_of_a_group_and_the_group_are_judged_together(
+    tmp_path: Path, documents: list[str], name: str, state: str, message: str, change: str | None
+) -> None:
+    found = judged(tmp_path, *RACK, *documents)
+
+    assert list(found) == [name]
+    reason = found[name].reason
+    assert reason is not None
+    assert (found[name].state.value, reason.message, found[name].change) == (state, message, change)
+
+
+def test_gang_beyond_all_measure_is_judged_like_any_other(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, *RACK, job("j", 2**31 - 1, 8))["j"]
+
+    assert (verdict.state.value, verdict.change) == ("never", "lower minAvailable to 2")
+
+
+def test_partitions_beyond_all_measure_are_left_open(tmp_path: Path) -> None:
+    topology = "networkTopology: {mode: hard, highestTierAllowed: 1}"
+    policy = f"partitionPolicy: {{totalPartitions: 10000000, partitionSize: 1, {topology}}}"
+    document = job("j", 10**7, 1).replace("replicas: 10000000", f"replicas: 10000000\n      {policy}")
+    assert policy in document
+
+    verdict = judged(tmp_path, *RACK, document)["j"]
+
+    assert verdict.reason is not None
+    assert verdict.reason.message == "Basalt cannot tell: it takes up to 10000 partitions of a task"

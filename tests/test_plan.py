@@ -82,6 +82,11 @@ def moved(queue: str, resource: str, field: str, before: str | None, after: str 
     return {"name": queue, "resource": resource, "field": field, "before": before, "after": after}
 
 
+CLAIM = (
+    "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c, namespace: train}\n"
+    "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"
+)
+MOUNTING = job("k", more=", volumes: [{mountPath: /c, volumeClaimName: c}]")
 THREE = [priority("low", 1), priority("high", 2), priority("mild", 3, "preemptionPolicy: Never")]
 # What stands in the plan; of the parts that are left out nothing.
 PAIRS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
@@ -224,6 +229,27 @@ PAIRS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
             "risks": ["plan-keeps-data error"],
         },
     ),
+    "a claim that grows in place": (
+        [CLAIM],
+        [CLAIM.replace("1Gi", "2048Mi")],
+        "safe",
+        {"change": ["PersistentVolumeClaim/train/c: /spec/resources/requests/storage 1Gi -> 2048Mi"]},
+    ),
+    "a claim that cannot shrink in place": (
+        [CLAIM, MOUNTING],
+        [CLAIM.replace("1Gi", "512Mi"), MOUNTING],
+        "blocked",
+        {
+            "replace": ["PersistentVolumeClaim/train/c: /spec/resources/requests/storage 1Gi -> 512Mi"],
+            "risks": ["plan-keeps-data error"],
+        },
+    ),
+    "the default namespace, written out": (
+        [config("{a: b}").replace(", namespace: a", "")],
+        [config("{a: b}").replace("namespace: a", "namespace: default")],
+        "none",
+        {},
+    ),
     "a sealed ConfigMap, and another version of an API": (
         [config("{a: b}", "immutable: true\n")],
         [config("{a: c}", "immutable: true\n")],
@@ -307,12 +333,8 @@ QUEUES = [queue("q", "{deserved: {cpu: 4}}"), queue("q", "{deserved: {cpu: 2000m
 CLASSES = [priority("a", 1), priority("a", 5), priority("b", 3), priority("b", 3, "preemptionPolicy: Never")]
 NODES = [node("n1"), node("n2", "16"), hyper_node("h", "n1"), hyper_node("h", "n1", "n2")]
 JOBS = [job("i", "8"), job("i", "8", 2), job("j", "16", 1, ", priorityClassName: a"), job("j", "4", 2, ", queue: q")]
-CLAIM = (
-    "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c, namespace: train}\n"
-    "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"
-)
 OTHERS = [scheduler("allocate, gangpreempt"), scheduler("allocate"), CLAIM,
-          job("k", more=", volumes: [{mountPath: /c, volumeClaimName: c}]"),
+          MOUNTING,
           "apiVersion: v1\nkind: Namespace\nmetadata: {name: train}"]  # fmt: skip
 sides = st.lists(
     st.sampled_from([*QUEUES, *CLASSES, *NODES, *JOBS, *OTHERS]), unique_by=lambda text: tuple(text.split("\n")[:3])

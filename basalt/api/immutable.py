@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from basalt.findings import Ref
 from basalt.pointers import Pointer
+from basalt.quantities import parse
 
 _Path = tuple[str, ...]  # "*" stands for any one step
 
@@ -75,16 +76,25 @@ FIELDS: Mapping[tuple[str, str], Fields] = {
 # Of a ConfigMap or Secret that says that it is immutable.
 _SEALED = Fields(("binaryData", "data", "immutable", "stringData"))
 _NOTHING = Fields(())
+_CLAIMED = ("", "PersistentVolumeClaim", ("spec", "resources", "requests", "storage"))  # it only grows
 
 
 def refuses(ref: Ref, before: Mapping[str, Any], pointer: Pointer, old: Any, new: Any) -> bool:
     """Whether an object, as it was before, takes no other value at the pointer; None is a value that is not there."""
     fields = FIELDS.get((ref.group, ref.kind), _NOTHING)
+    if (ref.group, ref.kind, pointer) == _CLAIMED:
+        return _is_less(new, old)
     if _is_fixed(fields, pointer):
         default = fields.defaults.get(".".join(map(str, pointer)))
         return default is None or (old, new) not in ((None, default), (default, None))
     is_sealed = ref.group == "" and ref.kind in ("ConfigMap", "Secret") and before.get("immutable") is True
     return is_sealed and _is_fixed(_SEALED, pointer)
+
+
+def _is_less(one: Any, other: Any) -> bool:
+    """Whether one quantity is below the other; not, where one of them is none."""
+    less, more = parse(one), parse(other)
+    return less is not None and more is not None and less < more
 
 
 def _is_fixed(fields: Fields, pointer: Pointer) -> bool:

@@ -121,7 +121,9 @@ class _Reader:
         """The slots whose pods the term means. _Gap where that is not known."""
         if sequence(term.get("matchLabelKeys")) or sequence(term.get("mismatchLabelKeys")):
             raise _Gap(f"it does not model matchLabelKeys of {what}")
-        selector = mapping(term.get("labelSelector"))
+        if term.get("labelSelector") is None:
+            return frozenset()  # none means no pod, an empty one every pod
+        selector = mapping(term["labelSelector"])
         spaces = self._spaces(own, term, what)
         asked = repr((selector, spaces))
         if asked not in self._matching:
@@ -143,7 +145,7 @@ class _Reader:
         unknown = sorted(key for key in keys if pods.labels.get(key) == "" and key.startswith("volcano.sh/"))
         if unknown:
             raise _Gap(f"it does not model {what} by the label {unknown[0]}")
-        return matches_labels(selector, pods.labels)
+        return not any(selector.values()) or matches_labels(selector, pods.labels)
 
     def _spaces(self, own: Pods, term: Mapping[str, Any], what: str) -> frozenset[str] | None:
         """The namespaces that the term means; None for all of them."""

@@ -14,6 +14,8 @@ from basalt.quantities import Amount, show
 _OWN = "gang-fits-a-domain"
 _FRACTIONS = {1: "all", 2: "half", 3: "a third", 4: "a quarter"}
 
+_MOST_NODES = 1000  # each that is tried is made; whoever lacks more has another mistake to mend
+
 Runs = Callable[[Problem, Gang], bool]
 
 
@@ -24,6 +26,7 @@ def of_never(problem: Problem, gang: Gang, tier_names: Mapping[int, str | None],
         _fewer_pods(problem, gang, runs),
         _more_nodes(problem, gang, runs),
         _raised(problem, gang, runs),
+        _smaller_pods(problem, gang, runs),
     )
     return ", or ".join(filter(None, ways)) or None
 
@@ -41,7 +44,31 @@ def _fewer_pods(problem: Problem, gang: Gang, runs: Runs) -> str:
     """The most pods that could start together; a task's own minimum gives way."""
     loose = gang._replace(shapes=tuple(shape._replace(need=0) for shape in gang.shapes))
     lowest = _first(1, gang.minimum - 1, lambda fewer: runs(problem, loose._replace(minimum=gang.minimum - fewer)))
-    return f"lower minAvailable to {gang.minimum - lowest}" if lowest else ""
+    field = "minMember" if gang.key.kind == "PodGroup" else "minAvailable"
+    return f"lower {field} to {gang.minimum - lowest}" if lowest else ""
+
+
+def _smaller_pods(problem: Problem, gang: Gang, runs: Runs) -> str:
+    """The most that pods may request of one resource, where no node holds a single one of them."""
+    for index, shape in enumerate(gang.shapes):
+        if any(holds(problem.free[node], shape.requests) for node in shape.nodes):
+            continue
+        for resource in sorted(shape.requests):
+            most = _left_beside(problem, shape, resource)
+            asked = {**shape.requests, resource: most}
+            shapes = tuple(shape._replace(requests=asked) if each is shape else each for each in gang.shapes)
+            limits = tuple(_at_cost(limit, gang, index, asked) for limit in problem.limits)
+            if most and runs(replace(problem, limits=limits), gang._replace(shapes=shapes)):
+                return f"let the pods of {shape.name} request {show(most, resource)} {resource}"
+    return ""
+
+
+def _left_beside(problem: Problem, shape: Shape, resource: str) -> Amount:
+    """The most of the resource that a node has which holds all else that a pod of the shape requests."""
+    rest = {name: amount for name, amount in shape.requests.items() if name != resource}
+    return max(
+        (problem.free[node].get(resource, 0) for node in shape.nodes if holds(problem.free[node], rest)), default=0
+    )
 
 
 def _first(low: int, high: int, helps: Callable[[int], bool]) -> int:
@@ -64,7 +91,7 @@ def _more_nodes(problem: Problem, gang: Gang, runs: Runs) -> str:
     if not options:
         return ""
     (_, _, node), domain = max(options, key=lambda each: (each[0][1], each[1].name))
-    count = _first(1, gang.minimum, lambda more: runs(*_grown(problem, gang, node, more)))
+    count = _first(1, min(gang.minimum, _MOST_NODES), lambda more: runs(*_grown(problem, gang, node, more)))
     near = [each for each in problem.domains if node in each.nodes] if domain.name else []
     where = f" in {min(near, key=lambda each: (each.tier, each.name)).name}" if near else ""
     return f"add {counted(count, 'node')} like {node}{where}" if count else ""

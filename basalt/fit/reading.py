@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from basalt.fit import affinities, limits, pod_by_pod, sub_groups
 from basalt.fit.affinities import Pods, Wishes
 from basalt.fit.job import Job
+from basalt.fit.packing import cheapest
 from basalt.fit.plugins import Plugins
 from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import ENDLESS, PODS, Bond, Domain, Gang, Key, Problem, Shape, outermost
@@ -30,6 +31,7 @@ from basalt.views.workloads import QUEUE_NAME, Task, Workload
 
 _ON_EVERY_NODE = ("cpu", "memory", "ephemeral-storage", PODS)
 _JOBS = ("Job", "CronJob")
+_MOST_PARTITIONS = 10_000  # each is a shape of its own
 _ENFORCING = {"network-topology-aware", "capacity"}
 # What the DaemonSet controller tolerates for its pods (AddOrUpdateDaemonPodTolerations).
 _DAEMONS_TOLERATE = [
@@ -114,9 +116,9 @@ class _Reader:
         for workload in self._index.workloads:
             if workload.object.ref.kind in _JOBS and (job := self._of_workload(workload)) is not None:
                 yield job
-        declared = gangs((), self._index.of_kind("PodGroup"), self._index.objects, self._priorities)
-        yield from map(self._of_group, declared)
-        yield from self._of_pods()
+        declared = self._index.of_kind("PodGroup")
+        yield from map(self._of_group, gangs((), declared, self._index.objects, self._priorities))
+        yield from self._of_pods({(namespace_of(each), each.name) for each in declared})
 
     def _of_workload(self, workload: Workload) -> Job | None:
         gang = minimum_gang(workload)
@@ -135,7 +137,8 @@ class _Reader:
             tasks.extend([number] * len(partitions))
             annotations = mapping(get(task.value, ("template", "metadata", "annotations")))
             extra = self._extra.gap(shape.requests, annotations, task.value.get("topologyPolicy"))
-            gaps.append((_gap(task.pod) or extra) if part.replicas else "")
+            many = f"it takes up to {_MOST_PARTITIONS} partitions of a task" if _are_too_many(task) else ""
+            gaps.append((_gap(task.pod) or many or extra) if part.replicas else "")
         constraint = self._constraints.get(id(workload.object))
         tier = self._tier(constraint)
         gaps.append(self._gap_of(constraint))
@@ -150,11 +153,11 @@ class _Reader:
         group = declared.object
         queue = str(group.spec.get("queue") or DEFAULT)
         shapes = tuple(
-            self._shape(group, str(number), each.count, each.need, mapping(each.spec), queue)
-            for number, each in enumerate(declared.pods)
+            self._shape(group, group.name, each.count, each.need, mapping(each.spec), queue) for each in declared.pods
         )
         gaps = ["nobody declares its pods" if each.spec is None else _gap(each.spec) for each in declared.pods]
         gaps.extend(self._extra.gap(each.requests, each.annotations) for each in declared.pods)
+        gaps.append("it does not model minTaskMember" if group.spec.get("minTaskMember") else "")
         constraint = self._constraints.get(id(group))
         tier = self._tier(constraint)
         gaps.append(self._gap_of(constraint))
@@ -163,9 +166,10 @@ class _Reader:
             self._note(key, number, 1, mapping(each.labels), mapping(each.spec))
         bonds, shapes = self._sub_groups(constraint, declared, shapes, gaps)
         priority = self._priorities.of(group.spec.get("priorityClassName")) or 0
+        gang = Gang(key, declared.minimum, shapes, tier, bonds, is_soft=_is_soft(constraint))
+        gaps.append(_asked_beyond(group, gang))
         return Job(
-            key, group, ("spec",), queue, priority, declared.size,
-            Gang(key, declared.minimum, shapes, tier, bonds, is_soft=_is_soft(constraint)), self._tier_name(tier),
+            key, group, ("spec",), queue, priority, declared.size, gang, self._tier_name(tier),
             next(filter(None, gaps), ""),
         )  # fmt: skip
 
@@ -210,11 +214,11 @@ class _Reader:
         gang = job.gang._replace(bonds=bonds, spreads=wishes.spreads.get(key, ()))
         return replace(job, gang=gang, gap=job.gap or wishes.gaps.get(key, ""))
 
-    def _of_pods(self) -> Iterator[Job]:
-        """Single pods that are in no group; those that Volcano places have a queue."""
+    def _of_pods(self, groups: AbstractSet[tuple[str, str]]) -> Iterator[Job]:
+        """Single pods that are in none of the groups; those that Volcano places have a queue."""
         by_volcano = {id(pod.object) for pod in self._index.volcano_pods}
         for pod in self._index.pods:
-            if pod.object.ref.kind != "Pod" or pod.group or pod.is_idle:
+            if pod.object.ref.kind != "Pod" or (namespace_of(pod.object), pod.group) in groups or pod.is_idle:
                 continue
             key = Key("Pod", namespace_of(pod.object), pod.object.name)
             annotated = get(pod.object.value, ("metadata", "annotations", QUEUE_NAME))
@@ -226,7 +230,8 @@ class _Reader:
             priority = self._priorities.of(pod.spec.get("priorityClassName")) or 0
             annotations = mapping(get(pod.object.value, ("metadata", "annotations")))
             extra = self._extra.gap(gang.shapes[0].requests, annotations) if queue else ""
-            gap = self._gap_of(constraint) or _gap(pod.spec) or extra
+            alone = f"nobody declares its PodGroup {pod.group}" if pod.group else ""
+            gap = alone or self._gap_of(constraint) or _gap(pod.spec) or extra
             yield Job(key, pod.object, pod.pointer, queue, priority, 1, gang, self._tier_name(tier), gap)
 
     def _shape(
@@ -252,7 +257,7 @@ class _Reader:
         constraint = network_topology.of_partitions(task)
         tier = self._number(constraint) if constraint is not None else None
         size = policy.get("partitionSize")
-        if tier is None or not isinstance(size, int) or size < 1:
+        if tier is None or not isinstance(size, int) or size < 1 or _are_too_many(task):
             return [shape]
         count, needed = shape.replicas // size, shape.need // size
         return [
@@ -297,6 +302,19 @@ def _gap(pod: Mapping[str, Any]) -> str:
     """What the pod asks for that has no place in the problem."""
     fields = [name for name in ("resourceClaims", "schedulingGates", "nodeName") if pod.get(name)]
     return f"it does not model {fields[0]}" if fields else ""
+
+
+def _are_too_many(task: Task) -> bool:
+    size = mapping(task.value.get("partitionPolicy")).get("partitionSize")
+    return isinstance(size, int) and size > 0 and (task.replicas or 0) // size > _MOST_PARTITIONS
+
+
+def _asked_beyond(group: KubeObject, gang: Gang) -> str:
+    """Whether the group asks for more than its pods do: Volcano lets it in only where that is free in its queue."""
+    for name, amount in sorted(parse_map(group.spec.get("minResources")).items()):
+        if amount > cheapest(gang, tuple(shape.requests.get(name, 0) for shape in gang.shapes)):
+            return f"it does not model minResources beyond what the pods request, here of {name}"
+    return ""
 
 
 def _is_soft(job: ConstrainedJob | None) -> bool:

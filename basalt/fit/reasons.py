@@ -31,12 +31,23 @@ def why_never(problem: Problem, gang: Gang, why: str) -> Reason:
 def plain(problem: Problem, gang: Gang) -> Reason | None:
     """A reason that a count gives, each of which is a proof; None where only a search can tell."""
     return (
-        _no_node(problem, gang)
+        _too_few(gang)
+        or _no_node(problem, gang)
         or _too_small(problem, gang)
         or _beyond_limit(problem.limits, gang)
         or _unsociable(problem, gang)
         or _too_little(problem, gang)
     )
+
+
+def _too_few(gang: Gang) -> Reason | None:
+    """More must start together than there are: pods of a PodGroup that nobody declares."""
+    total = sum(shape.replicas for shape in gang.shapes)
+    if total >= gang.minimum:
+        return None
+    are = "is" if total == 1 else "are"
+    message = f"{gang.minimum} pods must start together, and only {total} {are} declared"
+    return Reason("gang-fits-a-domain", message, "pods", str(gang.minimum), str(total))
 
 
 def _no_node(problem: Problem, gang: Gang) -> Reason | None:

@@ -11,6 +11,7 @@ from basalt.objects import KubeObject
 from basalt.quantities import parse
 
 _Identity = tuple[str, str, str, str]  # API group, kind, namespace, name: what the API server tells objects by
+_NAMESPACE = ("metadata", "namespace")  # the same on both sides, or written on one and the default on the other
 
 
 class Changed(NamedTuple):
@@ -64,7 +65,7 @@ def _changed(base: KubeObject, head: KubeObject, catalog: Catalog) -> Changed:
         return Changed(base, head, (), ())
     kind = catalog.find(*head.ref[:2])
     quantities = {at for at, _, _ in structural.quantities(kind.trie, head.value)} if kind else set()
-    found = comparing.changes(base.value, head.value)
+    found = [each for each in comparing.changes(base.value, head.value) if each.pointer != _NAMESPACE]
     changes = tuple(each for each in found if each.pointer not in quantities or not _is_same_amount(each))
     refused = tuple(each for each in changes if immutable.refuses(head.ref, base.value, *each))
     return Changed(base, head, changes, refused)

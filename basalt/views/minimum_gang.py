@@ -57,7 +57,7 @@ def arithmetic(mix: Sequence[tuple[Part, int]], resource: str) -> str:
     some = [(part, count) for part, count in mix if count]
     terms = [f"{count} x {show(part.requests.get(resource, 0), resource)}" for part, count in some]
     if len(terms) > 1:
-        terms = [f"{term} ({part.name})" for term, (part, _) in zip(terms, some, strict=True)]
+        terms = [f"{term} ({part.name})" if part.name else term for term, (part, _) in zip(terms, some, strict=True)]
     return f"{' + '.join(terms)} = {show(cost(some, resource), resource)}"
 
 
