@@ -233,3 +233,26 @@ def test_a_node_that_refused_a_pod_is_not_asked_again(tmp_path: Path, caches: st
 
     assert (found.state.value, found.tight) == ("fits", is_tight)
     assert (found.change or "").startswith("set predicateErrorCacheEnable: false") is is_tight
+
+
+CLOSED = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: shut}, status: {state: Closed}}\n"
+BELOW = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: low}, spec: {parent: q}}\n"
+
+
+@pytest.mark.parametrize(
+    ("queue", "verdict", "reason"),
+    [
+        ("low", "fits", None),
+        ("default", "fits", None),
+        ("shut", "never", ("queue-takes-jobs", "shut is Closed, it takes no jobs")),
+        ("q", "never", ("queue-takes-jobs", "q has queues below it (low); only a queue without any takes jobs")),
+        ("root", "never", ("queue-takes-jobs", "jobs cannot go to root")),
+        ("gone", "never", ("queue-exists", "the queue gone is not declared")),
+    ],
+)
+def test_what_its_queue_never_takes_never_runs(
+    tmp_path: Path, queue: str, verdict: str, reason: tuple[str, str] | None
+) -> None:
+    found = judged(tmp_path, nodes(r=1), QUEUE, CLOSED, BELOW, job(task(1, 1, {}), queue=queue))["j"]
+
+    assert (found.state.value, found.reason and found.reason[:2]) == (verdict, reason)

@@ -10,7 +10,8 @@ from basalt.pointers import Pointer, has
 @dataclass(frozen=True, eq=False)
 class Job:
     """One job that gets a verdict: where it is declared, its queue, its pods in all, and its gang; gap is what it asks
-    for and Basalt does not model, so that its verdict is unknown."""
+    for and Basalt does not model, so that its verdict is unknown; bar is the rule, and the fact, for which its queue
+    never takes it."""
 
     key: Key
     object: KubeObject
@@ -22,6 +23,7 @@ class Job:
     tier: str | int | None
     gap: str = ""
     tasks: tuple[int, ...] = ()  # of a job's shapes, the task that each comes from
+    bar: tuple[str, str] | None = None
 
     @property
     def order(self) -> tuple[int, str, str, str]:

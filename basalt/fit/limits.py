@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from basalt.fit import queues
 from basalt.fit.job import Job
 from basalt.fit.problem import ENDLESS, PODS, Gang, Key, Limit
-from basalt.index import Index
+from basalt.index import Fact, Index
 from basalt.quantities import Amount, Resources
 from basalt.views.queue_tree import ROOT
 from basalt.views.quotas import namespace_of
@@ -19,6 +19,16 @@ def limits(index: Index, jobs: Sequence[Job], total: Resources, plugins: Iterabl
     if _ENFORCING.intersection(plugins):
         yield from _queue_limits(index, jobs, total)
     yield from _quota_limits(index, {id(job.object): job for job in jobs})
+
+
+def bar(index: Index, queue: str | None) -> tuple[str, str] | None:
+    """The rule, and the fact, for which the queue takes no job; None where it does, or where nothing is known of it."""
+    if queue is None or not index.knows(Fact.QUEUES):
+        return None
+    if queue not in index.queues.names():
+        return "queue-exists", f"the queue {queue} is not declared"
+    refusal = index.queues.refusal(queue)
+    return None if refusal is None else ("queue-takes-jobs", refusal)
 
 
 def is_hierarchical(index: Index) -> bool:

@@ -212,7 +212,8 @@ class _Reader:
         key = job.key
         bonds = (*job.gang.bonds, *wishes.bonds.get(key, ()))
         gang = job.gang._replace(bonds=bonds, spreads=wishes.spreads.get(key, ()))
-        return replace(job, gang=gang, gap=job.gap or wishes.gaps.get(key, ""))
+        bar = limits.bar(self._index, job.queue)
+        return replace(job, gang=gang, gap=job.gap or wishes.gaps.get(key, ""), bar=bar)
 
     def _of_pods(self, groups: AbstractSet[tuple[str, str]]) -> Iterator[Job]:
         """Single pods that are in none of the groups; those that Volcano places have a queue."""

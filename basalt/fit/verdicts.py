@@ -106,8 +106,13 @@ class _Judge:
         return self._room.placement
 
     def judged(self, job: Job) -> Verdict:
+        if job.bar is not None:
+            return Verdict(job, State.NEVER, reason=Reason(*job.bar))
         if job.gap:
             return Verdict(job, State.UNKNOWN, reason=Reason("gang-fits-a-domain", f"Basalt cannot tell: {job.gap}"))
+        return self._searched(job)
+
+    def _searched(self, job: Job) -> Verdict:
         if self._room.put(job.gang):
             self._fitting.append(job)
             return Verdict(job, State.FITS)

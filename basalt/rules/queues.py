@@ -13,7 +13,7 @@ from basalt.plan.pair import Pair
 from basalt.pointers import Pointer, has
 from basalt.quantities import Amount, add, parse, show, show_rounded
 from basalt.rules.rule import Rule
-from basalt.views.queue_tree import BUILT_IN, DEFAULT, OPEN, POINTERS, ROOT, Queue, largest_of, total_of
+from basalt.views.queue_tree import BUILT_IN, DEFAULT, POINTERS, ROOT, Queue, largest_of, total_of
 from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import demands, destinations
 
@@ -71,15 +71,10 @@ def queue_depth_within_limit(index: Index) -> Iterator[Problem]:
 def queue_takes_jobs(index: Index) -> Iterator[Problem]:
     tree = index.queues
     for each in destinations(index.objects):
-        if each.queue == ROOT:
-            yield Problem(each.object, each.pointer, "jobs cannot go to root", _instead(tree.leaves(ROOT)))
-        elif tree.has_children(each.queue):
-            children = names.listed(sorted(child.name for child in tree.children[each.queue]))
-            message = f"{each.queue} has queues below it ({children}); only a queue without any takes jobs"
-            yield Problem(each.object, each.pointer, message, _instead(tree.leaves(each.queue)))
-        elif (queue := tree.queues.get(each.queue)) is not None and queue.state != OPEN:
-            message = f"{each.queue} is {queue.state}, it takes no jobs"
-            yield Problem(each.object, each.pointer, message, "open it, or name another queue")
+        if (message := tree.refusal(each.queue)) is not None:
+            is_above = each.queue == ROOT or tree.has_children(each.queue)
+            hint = _instead(tree.leaves(each.queue)) if is_above else "open it, or name another queue"
+            yield Problem(each.object, each.pointer, message, hint)
 
 
 def _instead(leaves: list[str]) -> str:

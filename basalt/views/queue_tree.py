@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from basalt import names
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import Pointer, get
 from basalt.quantities import Amount, Resources, parse_map, show
@@ -90,6 +91,16 @@ class QueueTree:
 
     def names(self) -> set[str]:
         return {*self.queues, *BUILT_IN}
+
+    def refusal(self, name: str) -> str | None:
+        """Why the queue takes no jobs; None where it does, or is not declared."""
+        if name == ROOT:
+            return "jobs cannot go to root"
+        if self.has_children(name):
+            children = names.listed(sorted(child.name for child in self.children[name]))
+            return f"{name} has queues below it ({children}); only a queue without any takes jobs"
+        queue = self.queues.get(name)
+        return f"{name} is {queue.state}, it takes no jobs" if queue is not None and queue.state != OPEN else None
 
     def has_children(self, name: str) -> bool:
         return bool(self.children.get(name))
