@@ -73,7 +73,7 @@ def is_literal(value: Any, key: str = "password") -> bool:
 
 def kind_of(text: str) -> str | None:
     """What secret stands in the text, told by its own form; None where there is none."""
-    if (found := _IN_URL.search(text)) and is_literal(found[1]):
+    if "://" in text and (found := _IN_URL.search(text)) and is_literal(found[1]):
         return "a password in a URL"
     if _ANY_KNOWN.search(text) is None:
         return None
