@@ -38,7 +38,7 @@ COMMANDS = (
     "report case --base base --format json",
     "topology case",
 )
-SECONDS = 10  # that one command may take
+SECONDS, WAIT = 10, 120  # of CPU that one command may take, and of time on a machine with other things to do
 BYTES = 3 * 1024**3  # of address space, most of it libraries
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "os.truncate", "os.chmod"}
@@ -72,17 +72,23 @@ class Watch:
             self.touched.append(f"{event} {found}")
 
 
-def run(commands: Iterable[str]) -> Ran:
-    """What each command returns and prints, in the current folder."""
+def run(commands: Iterable[str], *, limited: bool = False) -> Ran:
+    """What each command returns and prints, in the current folder. With limited, one that hangs ends the process."""
     ran: Ran = {}
     for command in commands:
         out, err = io.StringIO(), io.StringIO()
-        signal.alarm(SECONDS)  # ends the process, whatever it is in the midst of
+        _limit(SECONDS * limited, WAIT * limited)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = cli.main(command.split())
-        signal.alarm(0)
+        _limit(0, 0)
         ran[command] = code, out.getvalue(), err.getvalue()
     return ran
+
+
+def _limit(seconds: int, wait: int) -> None:
+    """Lets signals end the process after that much CPU time, or time, whatever it is in the midst of; 0: never."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.alarm(wait)
 
 
 def _attacked(folder: Path, commands: Iterable[str]) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def _attacked(folder: Path, commands: Iterable[str]) -> dict[str, Any]:
         resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
         os.chdir(folder)
         watch = Watch(folder / "out")
-        ran = run(commands)
+        ran = run(commands, limited=True)
         touched = list(watch.touched)
         record.write_text(json.dumps({"ran": ran, "touched": touched}), encoding="utf-8", errors="surrogateescape")
         os._exit(0)
