@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench fuzz killed performance clean preview
+.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench fuzz killed wheel performance clean preview
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -97,6 +97,9 @@ fuzz: $(VENV)/.dev ## nearly right documents through every command: make fuzz SE
 
 killed: $(VENV)/.dev ## 200 compiles killed at random moments, and pairs at once: what tree is left
 	$(BIN)/python -m benchmarks.killed
+
+wheel: $(VENV)/.dev ## dist/*.whl; two builds of one commit give the same bytes
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (some minutes)
 	$(BIN)/python -m benchmarks.performance

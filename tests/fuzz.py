@@ -8,6 +8,7 @@ each kind of crash once, and how to run it again. Ends with 1 where there was an
 
 import argparse
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -79,6 +80,7 @@ def _batch(numbers: list[int]) -> tuple[int, int | None, dict[str, tuple[str, in
                 folder = Path(root, str(number))
                 folder.mkdir()
                 os.chdir(folder)
+                gc.collect()  # the command, whose process ends, leaves it to nobody
                 found = crashes(tried(folder, number, limited=True)) | dict.fromkeys(watch.touched, "touched")
                 told.write(f"{json.dumps([number, found])}\n")
             os.chdir("/")

@@ -16,11 +16,14 @@ ROOT = Path(__file__).resolve().parent.parent
 _LOADER = yaml.CSafeLoader
 Files = dict[str, str]
 
-# What stands in place of a value: other types, edges of numbers, words with a meaning elsewhere, hostile texts.
+# What stands in place of a value.
 _VALUES: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 2**31, 2**63, -(2**63) - 1, 10**30, 0.5, -0.0, 1e300, "", " ", "0", "-1", "1e3", "1e99",
-    "01", "1Ki", "1.5Gi", "-5m", "1e-9", "9" * 40, "n", "no", "null", "*", "/", "..", "../..", ".", "-", "a.b/c", "A_b",
-    "a" * 64, "a" * 254, "\u00e9", "\u202e", "\x1b[31m", "\U0001f600", "a\nb", "\t", "{{ .x }}", "$(x)", "^(a+)+$",
+    None, True, False, 0, 1, -1, 2**31, 2**63, -(2**63) - 1, 10**30, 0.5, -0.0, 1e300, "", " ", "0", "-1", "1e3",
+    "1e99",
+    "01", "1Ki", "1.5Gi", "-5m", "1e-9", "9" * 40, "n", "no",
+    "null", "*", "/", "..", "../..", ".", "-", "a.b/c",
+    
+    "A_b", "a" * 64, "a" * 254, "\u00e9", "\u202e", "\x1b[31m", "\U0001f600", "a\nb", "\t", "{{ .x }}", "$(x)", "^(a+)+$",
     "(", "[", "default", "root", "volcano", "v1", "Job", "1.13", "99.99", "12:30", "2001-13-40", "24h", "-1s", "25:61", "{}",
     [], {}, [None], [[]], [{}], {"": ""}, {"a": None}, {"name": "a"}, [{"name": "a"}, {"name": "a"}], ["a", "a"], [1, "a"],
 )  # fmt: skip
@@ -70,7 +73,7 @@ def _value(text: str, chance: random.Random) -> str:
             return _letters(text, chance)
         _change(*chance.choice(places), [value for holder, key in places for value in [holder[key]]], chance)
         return "---\n".join(yaml_writer.document(document) for document in documents)
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError):
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return _letters(text, chance)  # no YAML, or none that can be written again
 
 
