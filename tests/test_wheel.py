@@ -12,17 +12,18 @@ from tests.test_readme import ROOT
 
 _SOURCES = ("basalt", "modules", "pulumi_basalt", "schemas", "tools", "pyproject.toml", "README.md", "LICENSE")
 
+_LEFT_OUT = shutil.ignore_patterns("__pycache__")
+
 
 def _wheel(root: Path, epoch: str) -> bytes:
     """The wheel built from a copy of the sources, all of whose files were just made."""
     root.mkdir()
     for name in _SOURCES:
         source = ROOT / name
-        copy = shutil.copyfile if source.is_file() else shutil.copytree
-        more = (
-            {} if source.is_file() else {"ignore": shutil.ignore_patterns("__pycache__"), "copy_function": shutil.copy}
-        )
-        copy(source, root / name, **more)  # type: ignore[operator]
+        if source.is_file():
+            shutil.copy(source, root / name)
+        else:
+            shutil.copytree(source, root / name, ignore=_LEFT_OUT, copy_function=shutil.copy)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", "dist", "."]
     subprocess.run(command, cwd=root, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": epoch}, timeout=300)
     (wheel,) = (root / "dist").glob("*.whl")
