@@ -84,7 +84,7 @@ def _said(root: Path, *, with_tree: bool) -> dict[str, str]:
     ran = run(COMMANDS)
     assert {code for code, _, _ in ran.values()} <= {0, 1, 2}
     written = {path.name: path.read_text() for path in (root / "out").rglob("*") if path.is_file()}
-    stated = {command: out + err for command, (_, out, err) in ran.items()}
+    stated = {command: out + err for command, (_, out, err) in ran.items() if with_tree or " -o - " not in command}
     return {**stated, **{name: text for name, text in written.items() if with_tree or name == "report.html"}}
 
 
