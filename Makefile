@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench performance clean preview
+.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench fuzz killed wheel performance clean preview
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -92,6 +92,15 @@ bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.end_to_end
 	$(BIN)/python -m benchmarks.registering
 	$(BIN)/python -m benchmarks.pulumi_up
+
+fuzz: $(VENV)/.dev ## nearly right documents through every command: make fuzz SECONDS=1800
+	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
+
+killed: $(VENV)/.dev ## 200 compiles killed at random moments, and pairs at once: what tree is left
+	$(BIN)/python -m benchmarks.killed
+
+wheel: $(VENV)/.dev ## dist/*.whl; two builds of one commit give the same bytes
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (some minutes)
 	$(BIN)/python -m benchmarks.performance

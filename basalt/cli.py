@@ -20,7 +20,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose misuse is one line on stderr."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(MISUSE, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(MISUSE, f"{self.prog}: {_printable(message)} (see {self.prog} --help)\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -167,11 +167,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(error)
 
 
+def _printable(message: str) -> str:
+    """The message without what a terminal would obey: it may name what the command line or a file says."""
+    from basalt.reporting.text import printable
+
+    return printable(message)
+
+
 def _failed(error: Exception) -> int:
     from basalt.loading.files import Misuse
 
     if isinstance(error, Misuse):
-        print(f"basalt: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"basalt: {_printable(' '.join(str(error).split()))}", file=sys.stderr)
         return MISUSE
     if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EBADF):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter's own flush fails

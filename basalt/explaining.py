@@ -84,6 +84,10 @@ def _field(declared: KubeObject, pointer: Pointer) -> tuple[Pointer, Any, Source
         value = None  # its parts are fields of their own
     elif sensitive.is_at(declared.value, pointer) or (isinstance(value, str) and sensitive.kind_of(value)):
         value = _HIDDEN
+    elif isinstance(around := pointers.get(declared.value, pointer[:-1]), list):
+        value = _HIDDEN if any(each.pointer == pointer[-1:] for each in sensitive.literals(around)) else value
+    elif isinstance(value, str) and "\n" in value:
+        value = "\n".join(_HIDDEN if sensitive.is_in_line(line) else line for line in value.split("\n"))
     written = getattr(declared.written, "value", None)
     return pointer, value, declared.position(pointer), pointers.has(written, declared.origin(pointer))
 

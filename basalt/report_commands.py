@@ -42,14 +42,20 @@ def _text(head: Compilation, plan: Plan | None, form: str) -> str:
 
 
 def _replace(file: Path, text: str) -> None:
-    """Writes the file as a whole: one that is there stays as it is until the new one is complete."""
-    partial = None
+    """Writes the file as a whole: one that is there stays as it is until the new one is complete. A link stays a link,
+    and a device or a pipe what it is."""
+    partial, target = None, Path(os.path.realpath(file))
     try:
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=f".{file.name}.", delete=False) as stream:
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            file.write_text(text, encoding="utf-8")
+            return
+        with tempfile.NamedTemporaryFile(
+            "w", dir=target.parent, prefix=".basalt-report-", delete=False, encoding="utf-8"
+        ) as stream:
             partial = stream.name
             stream.write(text)
         os.chmod(partial, 0o666 & ~_mask())
-        os.replace(partial, file)
+        os.replace(partial, target)
     except OSError as error:
         raise Misuse(f"cannot write {file}: {error.strerror}") from None
     finally:

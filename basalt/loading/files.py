@@ -7,7 +7,6 @@ import codecs
 import contextlib
 import errno
 import json
-import mmap
 import os
 import stat
 import sys
@@ -27,7 +26,6 @@ from basalt.pointers import Pointer
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STAMP = "basalt.json"  # the file by which a folder is known to be the compiler's own output
-_MAPPED_BYTES = 1024**2
 _FIRST = 4096  # bytes that tell JSON from YAML
 _NOTHING_THERE = (errno.ENOENT, errno.ELOOP, errno.ENXIO)  # a link to nothing or to itself, a socket
 
@@ -96,8 +94,9 @@ class SourceFile:
             if start == 0:
                 return ""
         self._line_start = (number, start)  # findings come in file order: the next line is looked for from here
-        end = self.data.find(b"\n", start)
-        raw = self.data[start : min(start + 2000, end if end >= 0 else len(self.data))]
+        limit = min(start + 2000, len(self.data))  # what follows is never looked at: a line may be the whole file
+        end = self.data.find(b"\n", start, limit)
+        raw = self.data[start : end if end >= 0 else limit]
         return raw.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode("utf-8", errors="replace").rstrip("\r")
 
 
@@ -182,22 +181,22 @@ def argument(path: str) -> SourceFile:
 
 
 def _load(file: SourceFile) -> Data:
-    """The file's bytes; large ones are mapped, not copied. Opened once, so a swap after the check has no effect."""
+    """The file's bytes. Opened once, so a swap after the check has no effect; copied, not mapped, since a mapped file
+    that another process cuts short ends this one (SIGBUS)."""
     try:
         descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO must not block
     except OSError as error:
         if error.errno not in _NOTHING_THERE:
             raise
         raise Fault("document-parses", Mark(1, 1), f"no file: {(error.strerror or '').lower()}", _PLAIN_FILE) from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise Fault("document-parses", Mark(1, 1), "not a regular file", _PLAIN_FILE)
     with os.fdopen(descriptor, "rb") as handle:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise Fault("document-parses", Mark(1, 1), "not a regular file", _PLAIN_FILE)
         limit = INVENTORY_BYTES if file.is_json else YAML_BYTES
         if status.st_size > limit:
             raise _too_large(status.st_size, limit)
-        if status.st_size >= _MAPPED_BYTES and file.is_json:
-            return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
         data = handle.read(limit + 1)
         if len(data) > limit:  # it grew
             raise _too_large(len(data), limit)

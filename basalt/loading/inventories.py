@@ -3,7 +3,6 @@
 import codecs
 import contextlib
 import json
-import mmap
 from typing import Any, NamedTuple
 
 from basalt.loading import json_text, nodes
@@ -12,7 +11,7 @@ from basalt.loading.marks import Mark
 from basalt.loading.nodes import Node
 from basalt.pointers import Pointer
 
-Data = bytes | mmap.mmap
+Data = bytes
 STRICT_BYTES = 16 * 1024**2  # above this the keys are not checked for repetition
 _CHUNK = 1 << 24
 

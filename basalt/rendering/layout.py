@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -199,8 +200,26 @@ def path_of(declared: KubeObject) -> str:
     folder = _place(declared)[0] + (f"/{ref.namespace}" if ref.namespace else "")
     stem = f"{kind}-{quote(ref.name, safe=_FILE_SAFE)}"  # RBAC names may hold what file systems refuse
     if len(stem) > _LONGEST_STEM:
-        stem = f"{stem[: _LONGEST_STEM - 13]}-{hashlib.sha256(stem.encode()).hexdigest()[:12]}"
+        stem = f"{stem[: _LONGEST_STEM - 13]}-{_short(stem)}"
     return f"{folder}/{stem}.yaml"
+
+
+def _told_apart(paths: Sequence[str], objects: Sequence[KubeObject]) -> list[str]:
+    """The paths; those that differ in case only, or (of kinds that do) not at all, end in a digest of their object's
+    name: macOS and Windows would take them for one file."""
+    times = Counter(path.casefold() for path in paths)
+
+    def one(path: str, declared: KubeObject) -> str:
+        if times[path.casefold()] == 1:
+            return path
+        folder, _, name = path.removesuffix(".yaml").rpartition("/")
+        return f"{folder}/{name[: _LONGEST_STEM - 13]}-{_short(f'{declared.ref.kind}/{declared.ref.name}')}.yaml"
+
+    return list(map(one, paths, objects))
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def render(
@@ -209,7 +228,8 @@ def render(
     """Every file of the output folder; the stamp, which tells the others' digests, is the last. Parts of more bytes
     than largest are split into numbered folders."""
     ordered = in_apply_order(objects)
-    files = [Output(path_of(each), yaml_writer.document(each.value).encode()) for each in ordered]
+    paths = _told_apart([path_of(each) for each in ordered], ordered)
+    files = [Output(path, yaml_writer.document(each.value).encode()) for path, each in zip(paths, ordered, strict=True)]
     files = files if largest is None else _split(files, largest)
     kustomization = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",

@@ -1,11 +1,14 @@
 """Findings as the contract's JSON."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from basalt.findings import Finding, Ref, Skipped, summary
 from basalt.pointers import render
+
+_OBEYED = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")  # JSON itself escapes the rest
 
 
 def report(environment: str, findings: Sequence[Finding], skipped: Sequence[Skipped]) -> dict[str, Any]:
@@ -40,4 +43,5 @@ def ref(found: Ref) -> dict[str, Any]:
 
 
 def text(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    """The value as JSON; what a terminal would obey, or what turns the reading direction, is escaped."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, indent=2, ensure_ascii=False)) + "\n"

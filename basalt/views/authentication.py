@@ -64,9 +64,7 @@ def trusts(objects: Iterable[KubeObject]) -> Iterator[Trust]:
 
 
 def _in_texts(declared: KubeObject) -> Iterator[Trust]:
-    for text in texts(declared):
-        if GROUP not in text.value or KIND not in text.value:
-            continue
+    for text in texts(declared, GROUP, KIND):
         written = embedding.read(text)
         if isinstance(written, Embedded) and mapping(written.value).get("kind") == KIND:
             yield from _configured(Written(written))

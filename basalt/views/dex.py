@@ -126,8 +126,8 @@ def configurations(objects: Iterable[KubeObject], values: Iterable[Values]) -> I
     """Those in the texts of objects, then those of charts."""
     for declared in objects:
         if declared.ref.api_version == "v1" and declared.ref.kind in ("ConfigMap", "Secret"):
-            for text in texts(declared):
-                if "issuer" in text.value and ("connectors" in text.value or "storage" in text.value):
+            for text in texts(declared, "issuer"):
+                if "connectors" in text.value or "storage" in text.value:
                     written = embedding.read(text)
                     if isinstance(written, Embedded) and is_configuration(written.value):
                         yield Dex(Written(written))
@@ -141,24 +141,24 @@ def is_configuration(value: Any) -> bool:
     return "issuer" in found and ("connectors" in found or "storage" in found)
 
 
-def texts(declared: KubeObject) -> Iterator[Text]:
-    """The texts that a ConfigMap or a Secret holds; those in base64 have no lines of their own."""
-    is_secret = declared.ref.kind == "Secret"
+def texts(declared: KubeObject, *words: str) -> Iterator[Text]:
+    """The texts that a ConfigMap or a Secret holds, of those with all the words; no lines has one in base64."""
     for field in ("data", "stringData"):
-        for key in mapping(declared.value.get(field)):
+        is_coded = declared.ref.kind == "Secret" and field == "data"
+        for key, value in mapping(declared.value.get(field)).items():
+            said = _decoded(value) if is_coded else value
+            if not isinstance(said, str) or not all(word in said for word in words):
+                continue  # before its place is looked for: a map may have many keys
             text = embedding.text_at(declared, (field, key))
-            if text is not None and is_secret and field == "data":
-                text = _decoded(text)
             if text is not None:
-                yield text
+                yield text._replace(value=said, start=None) if is_coded else text
 
 
-def _decoded(text: Text) -> Text | None:
+def _decoded(value: Any) -> str | None:
     try:
-        value = base64.b64decode(text.value).decode()
+        return base64.b64decode(value).decode() if isinstance(value, str) else None
     except (binascii.Error, ValueError):
         return None
-    return text._replace(value=value, start=None)
 
 
 def is_filled_in(text: str) -> bool:

@@ -37,6 +37,7 @@ _ANY_KNOWN = re.compile("|".join(_KNOWN.values()))
 _IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]*:([^\s/@]+)@", re.IGNORECASE)
 _FLAG = re.compile(r"--?([A-Za-z][\w.-]*)(=(.+))?", re.DOTALL)
 _PAIR = re.compile(r"""["']?([A-Za-z][\w./-]*)["']?\s*[:=]\s*["']?([^\s"',}{\[\]]+)""")
+_WORDS = re.compile(r"""--?([A-Za-z][\w.-]*)["']?[,\s]+["']?([^\s"',}{\[\]]+)""")  # of a command: --password, word
 _SHORT_NUMBER = re.compile(r"[0-9]{1,9}")
 _HIDDEN = "***"
 
@@ -73,7 +74,7 @@ def is_literal(value: Any, key: str = "password") -> bool:
 
 def kind_of(text: str) -> str | None:
     """What secret stands in the text, told by its own form; None where there is none."""
-    if (found := _IN_URL.search(text)) and is_literal(found[1]):
+    if "://" in text and (found := _IN_URL.search(text)) and is_literal(found[1]):
         return "a password in a URL"
     if _ANY_KNOWN.search(text) is None:
         return None
@@ -134,7 +135,7 @@ def is_in_line(line: str) -> bool:
     """Whether a line of a file may hold a secret."""
     if kind_of(line):
         return True
-    pairs = _PAIR.findall(line)
+    pairs = _PAIR.findall(line) + _WORDS.findall(line)
     is_env = any(key == "name" and names_a_secret(value) for key, value in pairs)
     return any((names_a_secret(key) or (is_env and key == "value")) and is_literal(value) for key, value in pairs)
 
