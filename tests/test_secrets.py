@@ -109,7 +109,8 @@ def test_no_secret_reaches_any_output(given: tuple[str, str], beside: str, is_wa
             (root / folder / "environment.yaml").write_text(ENVIRONMENT)
         (root / "case" / "a.yaml").write_text(_documents(form, value, beside, WAIVER if is_waived else ""))
         if is_in_base:  # another value, which the plan says was there before
-            (root / "base" / "a.yaml").write_text(_documents(form, f"{value}0", beside, WAIVER if is_waived else ""))
+            other = f"{value[:-1]}{'1' if value[-1] == '0' else '0'}"
+            (root / "base" / "a.yaml").write_text(_documents(form, other, beside, WAIVER if is_waived else ""))
         # Who waives the finding of what is no Secret says that it is none, and has it written.
         said = _said(root, with_tree=not is_waived or form.startswith("apiVersion: v1\nkind: Secret"))
 
