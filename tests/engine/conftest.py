@@ -14,21 +14,26 @@ from tools.engine import programs
 
 __all__ = ["built", "empty"]  # fixtures
 _SAID = pytest.StashKey[str]()
+_LOOPS: list[asyncio.AbstractEventLoop] = []
 
 
-@pytest.fixture(autouse=True)
-def closed_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The Automation API leaves the event loops of inline programs open."""
-    loops: list[asyncio.AbstractEventLoop] = []
+@pytest.fixture(scope="package", autouse=True)
+def closed_loops() -> Iterator[None]:
+    """The Automation API leaves the event loops of inline programs open, also those that fixtures of modules run.
+
+    A program may outlive the command that ran it: its loop is kept, so that no later test is told of it.
+    """
     make = asyncio.new_event_loop
 
     def kept() -> asyncio.AbstractEventLoop:
-        loops.append(make())
-        return loops[-1]
+        loop = make()
+        _LOOPS.append(loop)
+        return loop
 
-    monkeypatch.setattr(asyncio, "new_event_loop", kept)
-    yield
-    for loop in loops:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asyncio, "new_event_loop", kept)
+        yield
+    for loop in _LOOPS:
         if not loop.is_running():
             loop.close()
 
