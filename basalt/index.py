@@ -315,10 +315,22 @@ class Index:
         return frozenset(name for node in self.nodes for name in node.allocatable)
 
     @cached_property
+    def offers(self) -> Mapping[str, Resources]:
+        """What pods may request on each node. Few nodes differ: those that are alike share one map."""
+        alike: dict[tuple[tuple[str, Any], ...], Resources] = {}
+        found = {}
+        for node in self.nodes:
+            written = tuple(node.allocatable.items())
+            if written not in alike:
+                alike[written] = parse_map(node.allocatable)
+            found[node.name] = alike[written]
+        return found
+
+    @cached_property
     def capacity(self) -> Resources:
         """What pods may request in the whole cluster: the allocatable of the nodes that take pods, summed; 0 of what
         only other nodes offer. A resource of which some node's amount cannot be read is left out."""
-        total = add(*(parse_map(node.allocatable) for node in self.nodes if node.takes_pods))
+        total = add(*(self.offers[node.name] for node in self.nodes if node.takes_pods))
         unreadable = {name for node in self.nodes for name, amount in node.allocatable.items() if parse(amount) is None}
         return {name: total.get(name, 0) for name in self.offered - unreadable}
 

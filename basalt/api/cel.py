@@ -1,5 +1,6 @@
 """CRD validation rules in CEL (x-kubernetes-validations), evaluated by Google's own runtime."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -87,6 +88,27 @@ def unreadable(trie: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _passes(expression: str, value: Any) -> bool:
+    fields = _fields_asked_for(expression)
+    if fields is None or not isinstance(value, Mapping):
+        return _evaluates(expression, value)
+    found = tuple((name, value[name] is None) for name in fields if name in value)
+    if (expression, found) not in _KNOWN:
+        _KNOWN[expression, found] = _evaluates(expression, value)
+    return _KNOWN[expression, found]
+
+
+_KNOWN: dict[tuple[str, tuple[tuple[str, bool], ...]], bool] = {}  # of rules that ask only which fields there are
+_HAS = re.compile(r"\bhas\(self\.(\w+)\)")
+
+
+@cache
+def _fields_asked_for(expression: str) -> tuple[str, ...] | None:
+    """The fields of an expression that only asks which of them are there, as the union of a member selector does; None
+    where it looks at values. 100,000 such selectors have few outcomes."""
+    return None if "self" in _HAS.sub("", expression) else tuple(sorted(set(_HAS.findall(expression))))
+
+
+def _evaluates(expression: str, value: Any) -> bool:
     program = _program(expression)
     if program is None:
         return True

@@ -64,6 +64,11 @@ def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
     return Read(jobs, problem, scoring, index.job_tiers.numbers if index.job_tiers else {})
 
 
+def asks(index: Index) -> bool:
+    """Whether anything may be a job: where nothing is, the nodes need not be looked at."""
+    return bool(index.workloads or index.pods or index.of_kind("PodGroup"))
+
+
 class _Reader:
     def __init__(self, index: Index, lost: AbstractSet[str]) -> None:
         self._index = index
@@ -76,9 +81,9 @@ class _Reader:
         # Where nothing says how the scheduler is configured, it is taken to enforce what is declared.
         self.plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
         left = [node for node in index.nodes if node.name not in lost]
-        self.total = add(*(parse_map(node.allocatable) for node in left))
+        self.total = add(*(index.offers[node.name] for node in left))
         takers = [node for node in left if node.takes_pods]
-        self.offers = {node.name: parse_map(node.allocatable) for node in takers}
+        self.offers = {node.name: index.offers[node.name] for node in takers}
         self.free = {node.name: self._free(node) for node in takers}
         open_ones = frozenset(self.free)
         self.domains = tuple(
@@ -94,7 +99,7 @@ class _Reader:
 
     def _free(self, node: Node) -> Resources:
         """What the node offers less what the environment's own daemons request there."""
-        offers = {**dict.fromkeys(_ON_EVERY_NODE, ENDLESS), **parse_map(node.allocatable)}
+        offers = {**dict.fromkeys(_ON_EVERY_NODE, ENDLESS), **self.offers[node.name]}
         daemons = [add(requests, {PODS: 1}) for requests in self._daemons(node)]
         taken = add(*daemons)
         return {name: amount - taken.get(name, 0) for name, amount in offers.items()}

@@ -6,6 +6,7 @@ One of the few places that touch the file system.
 import codecs
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import stat
@@ -13,11 +14,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from basalt.findings import Source
-from basalt.loading import inventories, json_text, nodes, yaml_text
+from basalt.loading import inventories, json_text, nodes, piecewise, yaml_text
 from basalt.loading.inventories import Data, Places, nearest
 from basalt.loading.limits import INVENTORY_BYTES, YAML_BYTES, Fault
 from basalt.loading.marks import Mark
@@ -40,9 +42,48 @@ class SourceFile:
     def __init__(self, path: Path, name: str, data: Data) -> None:
         self.path = path
         self.name = name
-        self.data = data
         self.inventory: tuple[nodes.Node, ...] | None = None
+        self._data: Data | None = data
+        self._state: tuple[int, int, int] | None = None  # of a file whose bytes are not kept
         self._line_start = (1, 0)
+
+    @property
+    def data(self) -> Data:
+        if self._data is None:  # a large inventory of which something is to be shown
+            with self._opened_again() as handle:
+                self._data = handle.read()
+        return self._data
+
+    @property
+    def digest(self) -> str:
+        """sha256:<hexadecimal digits> of the bytes."""
+        if self._data is not None:
+            return "sha256:" + hashlib.sha256(self._data).hexdigest()
+        with self._opened_again() as handle:
+            return "sha256:" + hashlib.file_digest(handle, "sha256").hexdigest()
+
+    @property
+    def size(self) -> int:
+        return os.path.getsize(self.path) if self._data is None else len(self._data)
+
+    def take(self, data: Data) -> None:
+        self._data = data
+
+    def take_nodes(self, found: tuple[nodes.Node, ...], status: os.stat_result) -> None:
+        """Of a large inventory, whose bytes are read again where they are needed."""
+        self.inventory, self._data, self._state = found, None, _state(status)
+
+    @contextlib.contextmanager
+    def _opened_again(self) -> Iterator[BufferedReader]:
+        """The file as it was when its nodes were read."""
+        try:
+            with open(self.path, "rb") as handle:
+                yield handle
+                state = _state(os.fstat(handle.fileno()))
+        except OSError as error:
+            raise Misuse(f"cannot read {self.name}: {error.strerror}") from None
+        if state != self._state:
+            raise Misuse(f"{self.name} changed while it was read; run the command again")
 
     @property
     def is_json(self) -> bool:
@@ -154,7 +195,7 @@ def read(path: Path, reading: Reading) -> None:
     file = SourceFile(path, name, b"")
     reading.files.append(file)
     try:
-        file.data = _load(file)
+        _load(file)
         _parse_file(file, reading)
     except Fault as fault:
         reading.faults.append(TextFault(file, fault))
@@ -180,9 +221,9 @@ def argument(path: str) -> SourceFile:
     return SourceFile(Path(name).with_suffix(".json" if is_json else ".yaml"), name, data)
 
 
-def _load(file: SourceFile) -> Data:
-    """The file's bytes. Opened once, so a swap after the check has no effect; copied, not mapped, since a mapped file
-    that another process cuts short ends this one (SIGBUS)."""
+def _load(file: SourceFile) -> None:
+    """Takes the file's bytes, or the nodes of a large inventory. Opened once, so a swap after the check has no effect;
+    copied, not mapped, since a mapped file that another process cuts short ends this one (SIGBUS)."""
     try:
         descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO must not block
     except OSError as error:
@@ -197,10 +238,20 @@ def _load(file: SourceFile) -> Data:
         limit = INVENTORY_BYTES if file.is_json else YAML_BYTES
         if status.st_size > limit:
             raise _too_large(status.st_size, limit)
+        if file.is_json and status.st_size > inventories.STRICT_BYTES:
+            if (found := piecewise.decode(handle.readinto)) is not None:
+                file.take_nodes(found, status)
+                return
+            handle.seek(0)
         data = handle.read(limit + 1)
         if len(data) > limit:  # it grew
             raise _too_large(len(data), limit)
-        return data
+        file.take(data)
+
+
+def _state(status: os.stat_result) -> tuple[int, int, int]:
+    """What tells that a file is still the same."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 _PLAIN_FILE = "put a plain file here, or take this out of the folder"
@@ -212,9 +263,10 @@ def _too_large(size: int, limit: int) -> Fault:
 
 
 def _parse_file(file: SourceFile, reading: Reading) -> None:
-    file.inventory = inventories.read(file.data) if file.is_json else None
+    if file.is_json and file.inventory is None:
+        file.inventory = inventories.read(file.data)
     if file.inventory is not None:
-        if len(file.data) > inventories.STRICT_BYTES:
+        if file.size > inventories.STRICT_BYTES:
             reading.unchecked.append(file)
         return
     _check_encoding(file)

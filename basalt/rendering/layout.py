@@ -240,7 +240,7 @@ def render(
     stamp: dict[str, Any] = {
         "basalt": __version__,
         "environment": name,
-        "inputs": {_relative(file, root): digest(file.data) for file in sorted(inputs, key=lambda each: each.path)},
+        "inputs": {_relative(file, root): file.digest for file in sorted(inputs, key=lambda each: each.path)},
         "outputs": {file.path: digest(file.content) for file in files},
         "counts": dict(sorted(counts(ordered).items())),
     }

@@ -237,10 +237,10 @@ def application_within_limit(index: Index) -> Iterator[Problem]:
     limit = _limit(index)
     for folder in folders(index.objects, index.files):
         if folder.size > limit > 0:
-            largest = max(folder.files or (), key=lambda file: len(file.data))
+            largest = max(folder.files or (), key=lambda file: file.size)
             size, allowed = _shown(folder.size, limit), _shown(limit, limit)
             message = f"{_count(folder)} of {folder.path} have {size}, Argo CD reads {allowed} of a folder"
-            hint = f"split the folder; its largest file is {largest.path.name} with {_shown(len(largest.data), 0)}"
+            hint = f"split the folder; its largest file is {largest.path.name} with {_shown(largest.size, 0)}"
             yield Problem(folder.application, folder.pointer, message, hint)
 
 
