@@ -2,8 +2,9 @@
 which reads the files.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from basalt import deriving, judging
@@ -146,13 +147,18 @@ def _index(
     environment = next((each for each in usable if each.kind == "Environment"), None)
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
     objects = raw
+    derived: Callable[[], tuple[KubeObject, ...]] = tuple
     if environment and derives:
-        objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable), *raw]
+        objects = [*deriving.derive(environment, usable, gathered.node_source, unusable), *raw]
+        derived = cache(lambda: tuple(deriving.derive_hyper_nodes(environment, gathered.all_nodes)))
     if not is_whole:
         objects = [each for each in objects if _is_asked_for(each, environment)]
     broken = _broken(noted, unusable)
     catalog = _catalog(environment, raw, is_whole=is_whole)
-    return Index(gathered, objects, catalog, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole)
+    return Index(
+        gathered, objects, catalog,
+        derived=derived, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole,
+    )  # fmt: skip
 
 
 def _is_asked_for(declared: KubeObject, environment: Declaration | None) -> bool:

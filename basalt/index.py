@@ -3,8 +3,9 @@
 A fact that the input has nothing of is unknown, not absent: rules that need it are skipped, and said to be.
 """
 
+import copy
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -81,6 +82,7 @@ class Index:
         objects: Iterable[KubeObject],
         catalog: Catalog,
         *,
+        derived: Callable[[], Iterable[KubeObject]] = tuple,
         noted: Mapping[str, Sequence[Problem]],
         unusable: frozenset[Declaration] = frozenset(),
         broken: str | None = None,
@@ -89,8 +91,8 @@ class Index:
         self.environment = gathered.environment
         self.declarations = gathered.declarations
         self.texts = tuple(gathered.reading.documents)
-        self.objects = tuple(objects)
-        self.nodes = labelled(gathered.all_nodes, self.objects)
+        self.given = tuple(objects)  # all objects but the HyperNodes that follow from the topology
+        self._derived = derived  # those
         self.catalog = catalog
         self.noted = noted  # rule -> problems that were seen while reading
         self.unusable = unusable  # documents whose form is wrong: nothing is derived from them
@@ -100,16 +102,46 @@ class Index:
 
     def on(self, catalog: Catalog) -> "Index":
         """The same objects on a cluster of other versions."""
-        return Index(self._gathered, self.objects, catalog, **self._kept)
+        return Index(self._gathered, self.given, catalog, **self._kept)
 
     def with_nodes(self, nodes: Iterable[Node]) -> "Index":
         """The same objects on a cluster of these nodes."""
-        gathered = replace(self._gathered, all_nodes=tuple(nodes))
-        return Index(gathered, self.objects, self.catalog, **self._kept)
+        gathered = replace(self._gathered, node_source=lambda: tuple(nodes))
+        return Index(gathered, self.given, self.catalog, **self._kept)
 
     @property
     def _kept(self) -> dict[str, Any]:
-        return {"noted": self.noted, "unusable": self.unusable, "broken": self.broken, "is_whole": self.is_whole}
+        kept = {"noted": self.noted, "unusable": self.unusable, "broken": self.broken, "is_whole": self.is_whole}
+        return {**kept, "derived": self._derived}
+
+    @cached_property
+    def fabric(self) -> "Index":
+        """The nodes, the HyperNodes and the topology by themselves: an index of nothing else."""
+        own = _of_topology(self.environment) if self.environment else None
+        gathered = Gathered(
+            environment=own,
+            nodes=self._gathered.nodes,
+            inventories=self._gathered.inventories,
+            node_source=lambda: self.nodes,
+        )
+        given = (each for each in self.given if _is_hyper_node(each))
+        unusable = frozenset({own} if own and self.environment in self.unusable else ())
+        found = Index(gathered, given, self.catalog, **{**self._kept, "noted": {}, "unusable": unusable})
+        found.__dict__["fabric"] = found  # where it ends
+        return found
+
+    @cached_property
+    def beside_fabric(self) -> "Index":
+        """The same without nodes and HyperNodes."""
+        given = (each for each in self.given if not _is_hyper_node(each))
+        gathered = replace(self._gathered, node_source=tuple, nodes=(), inventories=())
+        return Index(gathered, given, self.catalog, **{**self._kept, "derived": tuple})
+
+    def knowing(self, facts: Mapping[str, Any]) -> "Index":
+        """The same, with what is known already of some of its views, by their names."""
+        known = copy.copy(self)
+        known.__dict__.update(facts)
+        return known
 
     # what is known
 
@@ -119,7 +151,7 @@ class Index:
         if self.broken is not None:
             return dict.fromkeys(Fact, self.broken)
         present = {
-            Fact.NODES: bool(self.nodes),
+            Fact.NODES: bool(self.node_count),
             Fact.HYPER_NODES: self.is_whole or bool(self.of_kind("HyperNode")),
             Fact.QUEUES: self.is_whole or bool(self.of_kind("Queue")),
             Fact.PRIORITIES: self.is_whole or bool(self.of_kind("PriorityClass")),
@@ -131,9 +163,9 @@ class Index:
             Fact.CRDS: self.is_whole or bool(self.of_kind("CustomResourceDefinition")),
             Fact.KUBERNETES: bool(self.environment) and "version" in mapping(self._spec.get("kubernetes")),
             Fact.JOB_TEMPLATES: self.is_whole or bool(self.of_kind("JobTemplate")),
-            Fact.NETWORK_OPERATOR: self.is_whole or network_operator.is_declared(self.objects, self.chart_values),
+            Fact.NETWORK_OPERATOR: self.is_whole or network_operator.is_declared(self.given, self.chart_values),
             Fact.PROMETHEUS: self.is_whole or self._has_prometheus,
-            Fact.KUBELET: self.is_whole or kubelets.is_declared(self.objects),
+            Fact.KUBELET: self.is_whole or kubelets.is_declared(self.given),
             Fact.METRICS_SERVER: self.is_whole or self.metric_sources.has_resource_metrics,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}
@@ -152,7 +184,7 @@ class Index:
 
     @cached_property
     def metric_sources(self) -> Sources:
-        return Sources(self.objects, self.chart_values)
+        return Sources(self.given, self.chart_values)
 
     @cached_property
     def gaps(self) -> tuple[Skipped, ...]:
@@ -161,16 +193,14 @@ class Index:
             Skipped("keys-are-unique", f"{file.name} is too large to look for repeated keys")
             for file in self._gathered.reading.unchecked
         )
-        unknown = sorted(
-            {f"{ref.api_version} {ref.kind}" for ref in map(_ref, self.objects) if not self._is_known(ref)}
-        )
+        unknown = sorted({f"{ref.api_version} {ref.kind}" for ref in map(_ref, self.given) if not self._is_known(ref)})
         schemas = (Skipped("object-matches-schema", f"no schema of {each}") for each in unknown)
         rules = (Skipped("object-passes-cel", f"cannot evaluate: {rule}") for rule in self.catalog.unreadable_rules)
         return (
             *large,
             *schemas,
             *rules,
-            *delivery_gaps.gaps(self.objects, self.releases, self.chart_values, self.files),
+            *delivery_gaps.gaps(self.given, self.releases, self.chart_values, self.files),
             *quotas.gaps(self.of_kind("ResourceQuota")),
         )
 
@@ -184,18 +214,24 @@ class Index:
     @cached_property
     def _by_kind(self) -> Mapping[str, tuple[KubeObject, ...]]:
         found: dict[str, list[KubeObject]] = {}
-        for each in self.objects:
+        for each in self.given:
             found.setdefault(each.ref.kind, []).append(each)
         return {kind: tuple(objects) for kind, objects in found.items()}
+
+    @cached_property
+    def objects(self) -> tuple[KubeObject, ...]:
+        """All of them."""
+        return (*self._derived(), *self.given)
 
     def of_kind(self, kind: str) -> tuple[KubeObject, ...]:
         """The objects of a kind whose API group is the one that Kubernetes or Volcano gives it."""
         group = _GROUPS[kind]
-        return tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
+        found = tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
+        return (*self._derived(), *found) if kind == "HyperNode" else found
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
-        return tuple(workloads(self.objects))
+        return tuple(workloads(self.given))
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -205,12 +241,12 @@ class Index:
     @cached_property
     def pods(self) -> tuple[Pod, ...]:
         """Every pod, those of Volcano's jobs first."""
-        return tuple(containers.everywhere(self.workloads, self.objects))
+        return tuple(containers.everywhere(self.workloads, self.given))
 
     @cached_property
     def constrained_jobs(self) -> tuple[ConstrainedJob, ...]:
         """The jobs that say something of the network's topology."""
-        return tuple(network_topology.constrained_jobs(self.objects, self.workloads))
+        return tuple(network_topology.constrained_jobs(self.given, self.workloads))
 
     @cached_property
     def job_tiers(self) -> Tiers | None:
@@ -231,11 +267,11 @@ class Index:
 
     @cached_property
     def deschedulers(self) -> tuple[Installed, ...]:
-        return tuple(installed(self.objects, self.chart_values))
+        return tuple(installed(self.given, self.chart_values))
 
     @cached_property
     def descheduler_policies(self) -> tuple[Policy, ...]:
-        return tuple(policies(self.objects, self.chart_values, self.deschedulers))
+        return tuple(policies(self.given, self.chart_values, self.deschedulers))
 
     @cached_property
     def volcano_pods(self) -> tuple[Pod, ...]:
@@ -249,6 +285,8 @@ class Index:
 
     @cached_property
     def hyper_nodes(self) -> HyperNodes:
+        if self.fabric is not self:
+            return self.fabric.hyper_nodes
         return HyperNodes(self.of_kind("HyperNode"), self.nodes or None)
 
     @cached_property
@@ -263,17 +301,17 @@ class Index:
     @cached_property
     def volcano(self) -> Version | None:
         """The version of Volcano that is declared, or that something installs; None where any may run."""
-        return self.catalog.versions["volcano"] if self.catalog.is_declared else volcano_version.installed(self.objects)
+        return self.catalog.versions["volcano"] if self.catalog.is_declared else volcano_version.installed(self.given)
 
     @cached_property
     def chart_values(self) -> tuple[Values, ...]:
         """The values that Helm charts get."""
-        return tuple(charts.values(self.objects, self._gathered.chart_values))
+        return tuple(charts.values(self.given, self._gathered.chart_values))
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
         """The charts that the objects have installed."""
-        return tuple(releases(self.objects))
+        return tuple(releases(self.given))
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -300,13 +338,25 @@ class Index:
 
     @cached_property
     def domains(self) -> Domains:
+        if self.fabric is not self:
+            return self.fabric.domains
         return Domains(tiers_of(self.topology), self.participants)
 
     # nodes
 
     @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(labelled(self._gathered.all_nodes, self.given))
+
+    @cached_property
+    def node_count(self) -> int:
+        return len(self.nodes)
+
+    @cached_property
     def participants(self) -> tuple[Node, ...]:
         """The nodes that take part in the topology."""
+        if self.fabric is not self:
+            return self.fabric.participants
         return tuple(participating(self.topology, self.nodes))
 
     @cached_property
@@ -348,6 +398,19 @@ class Index:
 
 
 _PURPOSE, _DEVELOPMENT = "basalt.dev/purpose", "development"
+
+
+def _is_hyper_node(declared: KubeObject) -> bool:
+    return declared.ref.kind == "HyperNode" and declared.ref.group == _GROUPS["HyperNode"]
+
+
+def _of_topology(environment: Declaration) -> Declaration:
+    """The Environment, with what tells of the topology alone."""
+    told = {"topology": environment.spec.get("topology")}
+    for product in ("kubernetes", "volcano"):
+        told[product] = {"version": mapping(environment.spec.get(product)).get("version")}
+    spec = {key: value for key, value in told.items() if key in environment.spec}
+    return Declaration({**environment.value, "spec": spec}, environment.layers)
 
 
 def _ref(declared: KubeObject) -> Ref:

@@ -15,7 +15,7 @@ from basalt.objects import KubeObject
 from basalt.plan.pair import Pair
 from basalt.pointers import get
 from basalt.rules import FAMILIES, RULES
-from basalt.rules.rule import Rule
+from basalt.rules.rule import Rule, Scope
 from basalt.views import sensitive
 from basalt.waivers import Waivers
 
@@ -72,7 +72,7 @@ def _problems(index: Index) -> Iterator[Judged]:
     """What the rules and guardrails say, without what only follows from errors that are told of anyway: where these are
     in what verdicts stand on, no verdict is even sought."""
     judgeable = [rule for rule in RULES.values() if all(index.knows(fact) for fact in rule.needs)]
-    problems = [(rule, problem) for rule in judgeable if not rule.follows for problem in rule.check(index)]
+    problems = [(rule, problem) for rule in judgeable if not rule.follows for problem in _check(rule, index)]
     problems.extend(guardrails.violations(index))
     yield from problems
     errors = [(rule, problem) for rule, problem in problems if rule.severity is Severity.ERROR]
@@ -82,6 +82,13 @@ def _problems(index: Index) -> Iterator[Judged]:
     for rule in judgeable:
         if rule.follows:
             yield from ((rule, problem) for problem in rule.check(index) if problem.place.ref not in wrong)
+
+
+def _check(rule: Rule, index: Index) -> Iterator[Problem]:
+    if rule.scope is not Scope.ALL:
+        yield from rule.check(index.fabric)
+    if rule.scope is not Scope.FABRIC:
+        yield from rule.check(index if rule.scope is Scope.ALL else index.beside_fabric)
 
 
 def _specific(problems: Sequence[Judged]) -> Iterator[Judged]:

@@ -1,7 +1,7 @@
 """From a folder to its documents: `extends` first, then the folder itself; merged, classified, and nothing lost."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,8 +31,13 @@ class Gathered:
     inventories: tuple[SourceFile, ...] = ()
     reading: Reading = field(default_factory=Reading)
     problems: list[tuple[str, Problem]] = field(default_factory=list)  # rule, problem
-    all_nodes: tuple[Node, ...] = ()  # of all inventories, then those written one by one; each name once
+    node_source: Callable[[], tuple[Node, ...]] = tuple  # what all_nodes are: asked for where they are needed
     folders: frozenset[Path] = frozenset()  # that were read, those extended among them
+
+    @property
+    def all_nodes(self) -> tuple[Node, ...]:
+        """Of all inventories, then those written one by one; each name once."""
+        return self.node_source()
 
 
 def gather(root: Path) -> Gathered:
@@ -201,7 +206,7 @@ def _join_nodes(gathered: Gathered) -> None:
     """Takes each node once: what two of one name would say about domains and capacity is nobody's mistake."""
     listed = [(file, index, node) for file in gathered.inventories for index, node in enumerate(file.inventory or ())]
     every = [node for _, _, node in listed] + [node for node, _ in gathered.nodes]
-    gathered.all_nodes = tuple(every)
+    gathered.node_source = lambda: tuple(every)
     if len({node.name for node in every}) == len(every):
         return
     places = [node_documents.in_inventory(*each) for each in listed] + [document for _, document in gathered.nodes]
@@ -212,7 +217,7 @@ def _join_nodes(gathered: Gathered) -> None:
             message = f"Node/{node.name} is declared again; the first is at {earlier}"
             problem = Problem(place, ("metadata", "name"), message, "keep one inventory of each node")
             gathered.problems.append(("object-is-declared-once", problem))
-    gathered.all_nodes = tuple(node for node, _ in first.values())
+    gathered.node_source = lambda: tuple(node for node, _ in first.values())
 
 
 def _identity(document: Document) -> tuple[str, ...]:

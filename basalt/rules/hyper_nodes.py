@@ -9,7 +9,7 @@ from basalt.findings import Problem, Severity
 from basalt.index import Fact, Index
 from basalt.objects import mapping, sequence
 from basalt.rules.bounds import MANY, bounded, joined
-from basalt.rules.rule import Rule
+from basalt.rules.rule import Rule, Scope
 from basalt.views.hyper_nodes import SOURCE_LABEL, HyperNode, HyperNodes, one_letter_off
 from basalt.views.node_selection import Member, expression_fault
 from basalt.views.topology_discovery import enabled_sources
@@ -214,11 +214,23 @@ def _members(index: Index) -> Iterable[tuple[HyperNode, Member]]:
 
 
 RULES = (
-    Rule("hypernode-has-one-parent", Severity.ERROR, hypernode_has_one_parent),
-    Rule("hypernode-tree-has-no-cycle", Severity.ERROR, hypernode_tree_has_no_cycle),
-    Rule("hypernode-members-exist", Severity.ERROR, hypernode_members_exist, partly_needs=(Fact.NODES,)),
-    Rule("hypernode-child-is-named", Severity.ERROR, hypernode_child_is_named),
-    Rule("hypernode-selector-selects", Severity.ERROR, hypernode_selector_selects, partly_needs=(Fact.NODES,)),
-    Rule("hypernode-pattern-is-re2", Severity.ERROR, hypernode_pattern_is_re2),
+    Rule("hypernode-has-one-parent", Severity.ERROR, hypernode_has_one_parent, scope=Scope.FABRIC),
+    Rule("hypernode-tree-has-no-cycle", Severity.ERROR, hypernode_tree_has_no_cycle, scope=Scope.FABRIC),
+    Rule(
+        "hypernode-members-exist",
+        Severity.ERROR,
+        hypernode_members_exist,
+        partly_needs=(Fact.NODES,),
+        scope=Scope.FABRIC,
+    ),
+    Rule("hypernode-child-is-named", Severity.ERROR, hypernode_child_is_named, scope=Scope.FABRIC),
+    Rule(
+        "hypernode-selector-selects",
+        Severity.ERROR,
+        hypernode_selector_selects,
+        partly_needs=(Fact.NODES,),
+        scope=Scope.FABRIC,
+    ),
+    Rule("hypernode-pattern-is-re2", Severity.ERROR, hypernode_pattern_is_re2, scope=Scope.FABRIC),
     Rule("hypernode-is-ours", Severity.ERROR, hypernode_is_ours),
 )

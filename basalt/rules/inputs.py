@@ -15,7 +15,7 @@ from basalt.index import Index
 from basalt.loading import scalars
 from basalt.objects import KubeObject, mapping, strings
 from basalt.pointers import Pointer, get
-from basalt.rules.rule import Rule, noted
+from basalt.rules.rule import Rule, Scope, noted
 from basalt.views import embedding, sensitive
 
 _STORE = "keep the values in an external store and refer to them (ExternalSecret, SealedSecret, Pulumi secret)"
@@ -76,7 +76,7 @@ def _plain(text: str) -> str:
 def secret_is_not_literal(index: Index) -> Iterator[Problem]:
     for declaration in index.declarations:
         yield from _literals(declaration, declaration.value)
-    for declared in index.objects:
+    for declared in index.given:
         if declared.module is not None:
             continue  # the document it follows from is judged
         if declared.ref.kind == "Secret" and not declared.ref.group:
@@ -131,7 +131,7 @@ def _guardrail_faults(guardrail: Declaration, index: Index) -> Iterator[Problem]
     kinds = strings(mapping(guardrail.spec.get("match")).get("kinds"))
     if not kinds:
         yield Problem(guardrail, ("spec", "match"), "matches no kind: kinds is empty", "add the kinds it is about")
-    known = {*index.catalog.kind_names, *(declared.ref.kind for declared in index.objects)}
+    known = {*index.catalog.kind_names, *(declared.ref.kind for declared in index.given)}
     matches_some = bool(known & set(kinds))
     for position, kind in enumerate(kinds):
         if kind not in known and (not matches_some or _is_misspelt(kind, known)):
@@ -157,7 +157,7 @@ RULES = (
     Rule("document-kind-is-known", Severity.ERROR, noted("document-kind-is-known")),
     Rule("document-matches-schema", Severity.ERROR, noted("document-matches-schema")),
     Rule("one-environment", Severity.ERROR, noted("one-environment")),
-    Rule("object-is-declared-once", Severity.ERROR, object_is_declared_once),
+    Rule("object-is-declared-once", Severity.ERROR, object_is_declared_once, scope=Scope.APART),
     Rule("extends-stays-inside", Severity.ERROR, noted("extends-stays-inside")),
     Rule("input-within-limits", Severity.ERROR, noted("input-within-limits")),
     Rule("scalar-is-unambiguous", Severity.WARNING, scalar_is_unambiguous),

@@ -75,7 +75,7 @@ def topology_tier_exists(index: Index) -> Iterator[Problem]:
             if _limit(job, constraint, tiers) is None and (fault := _tier_fault(index, job, constraint, tiers)):
                 yield Problem(job.object, constraint.at_tier, *fault)
 
-    for declared in index.objects:
+    for declared in index.given:
         tier = survival.tier_of(declared)
         if tier is not None and tier not in tiers.names and tier not in map(str, tiers.numbers):
             yield Problem(declared, survival.AT, *_survive_fault(index, declared, tier, tiers))
