@@ -4,14 +4,15 @@ A fact that the input has nothing of is unknown, not absent: rules that need it 
 """
 
 import copy
-import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from basalt.api.groups import GROUPS
 from basalt.api.kinds import Catalog
 from basalt.api.versions import Version
+from basalt.facts import Fact
 from basalt.findings import Problem, Ref, Skipped
 from basalt.gathering import node_documents
 from basalt.gathering.documents import Declaration, Document
@@ -39,38 +40,18 @@ from basalt.views.containers import Pod
 from basalt.views.descheduler_policy import Policy, policies
 from basalt.views.deschedulers import Installed, installed
 from basalt.views.domains import Domains, participating, tiers_of
+from basalt.views.fabric import is_hyper_node, of_topology
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.metric_sources import Sources
 from basalt.views.network_topology import ConstrainedJob, Tiers
 from basalt.views.node_fit import Fleet
-from basalt.views.node_labels import labelled
+from basalt.views.node_labels import labelled, labels_given
 from basalt.views.queue_tree import QueueTree
 from basalt.views.quota_demands import Demand, demands
 from basalt.views.quotas import Quotas
 from basalt.views.releases import Release, releases
 from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import Workload, workloads
-
-
-class Fact(enum.StrEnum):
-    """What a rule may need to know. The value is the reason given where it is unknown."""
-
-    NODES = "no node inventory"
-    HYPER_NODES = "no HyperNodes"
-    QUEUES = "no Queues"
-    PRIORITIES = "no PriorityClasses"
-    NAMESPACES = "no Namespaces"
-    QUOTAS = "no ResourceQuotas"
-    SCHEDULER = "no scheduler configuration"
-    TEAMS = "no Teams"
-    JOB_TEMPLATES = "no JobTemplates"
-    PROMETHEUS = "no Prometheus"
-    METRICS_SERVER = "no metrics-server"
-    TOPOLOGY = "no Environment with a topology"
-    CRDS = "no CustomResourceDefinitions"
-    KUBERNETES = "no Kubernetes version"
-    KUBELET = "no KubeletConfiguration"
-    NETWORK_OPERATOR = "no NicClusterPolicy"
 
 
 class Index:
@@ -111,29 +92,39 @@ class Index:
 
     @property
     def _kept(self) -> dict[str, Any]:
-        kept = {"noted": self.noted, "unusable": self.unusable, "broken": self.broken, "is_whole": self.is_whole}
-        return {**kept, "derived": self._derived}
+        told = {"noted": self.noted, "unusable": self.unusable, "broken": self.broken, "is_whole": self.is_whole}
+        return {**told, "derived": self._derived}
 
     @cached_property
     def fabric(self) -> "Index":
         """The nodes, the HyperNodes and the topology by themselves: an index of nothing else."""
-        own = _of_topology(self.environment) if self.environment else None
+        own = of_topology(self.environment) if self.environment else None
         gathered = Gathered(
             environment=own,
             nodes=self._gathered.nodes,
             inventories=self._gathered.inventories,
             node_source=lambda: self.nodes,
         )
-        given = (each for each in self.given if _is_hyper_node(each))
         unusable = frozenset({own} if own and self.environment in self.unusable else ())
-        found = Index(gathered, given, self.catalog, **{**self._kept, "noted": {}, "unusable": unusable})
+        found = Index(gathered, self.raw_hyper_nodes, self.catalog, **{**self._kept, "noted": {}, "unusable": unusable})
         found.__dict__["fabric"] = found  # where it ends
         return found
+
+    @property
+    def fabric_sources(self) -> Iterator[Any]:
+        """All that the index of the fabric is made from, as values whose repr tells them apart."""
+        yield self.environment and of_topology(self.environment).value
+        yield [self.environment in self.unusable, self.is_whole, self.broken]
+        yield [(file.name, file.content_key) for file in self._gathered.inventories]
+        yield [document.value for _, document in self._gathered.nodes]
+        yield labels_given(self.given)
+        yield [each.value for each in self.raw_hyper_nodes]
+        yield self.catalog.sources
 
     @cached_property
     def beside_fabric(self) -> "Index":
         """The same without nodes and HyperNodes."""
-        given = (each for each in self.given if not _is_hyper_node(each))
+        given = (each for each in self.given if not is_hyper_node(each))
         gathered = replace(self._gathered, node_source=tuple, nodes=(), inventories=())
         return Index(gathered, given, self.catalog, **{**self._kept, "derived": tuple})
 
@@ -193,7 +184,9 @@ class Index:
             Skipped("keys-are-unique", f"{file.name} is too large to look for repeated keys")
             for file in self._gathered.reading.unchecked
         )
-        unknown = sorted({f"{ref.api_version} {ref.kind}" for ref in map(_ref, self.given) if not self._is_known(ref)})
+        unknown = sorted(
+            {f"{ref.api_version} {ref.kind}" for ref in (each.ref for each in self.given) if not self._is_known(ref)}
+        )
         schemas = (Skipped("object-matches-schema", f"no schema of {each}") for each in unknown)
         rules = (Skipped("object-passes-cel", f"cannot evaluate: {rule}") for rule in self.catalog.unreadable_rules)
         return (
@@ -225,9 +218,14 @@ class Index:
 
     def of_kind(self, kind: str) -> tuple[KubeObject, ...]:
         """The objects of a kind whose API group is the one that Kubernetes or Volcano gives it."""
-        group = _GROUPS[kind]
+        group = GROUPS[kind]
         found = tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
         return (*self._derived(), *found) if kind == "HyperNode" else found
+
+    @property
+    def raw_hyper_nodes(self) -> tuple[KubeObject, ...]:
+        """The HyperNodes that are written by hand."""
+        return tuple(each for each in self.given if is_hyper_node(each))
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
@@ -285,9 +283,11 @@ class Index:
 
     @cached_property
     def hyper_nodes(self) -> HyperNodes:
-        if self.fabric is not self:
-            return self.fabric.hyper_nodes
-        return HyperNodes(self.of_kind("HyperNode"), self.nodes or None)
+        return (
+            self.fabric.hyper_nodes
+            if self.fabric is not self
+            else HyperNodes(self.of_kind("HyperNode"), self.nodes or None)
+        )
 
     @cached_property
     def scheduler(self) -> Configuration | None:
@@ -320,9 +320,9 @@ class Index:
 
     def is_development(self, declared: KubeObject) -> bool:
         """Whether the object, or the whole environment, is for development only."""
-        own = mapping(get(declared.written.value, ("metadata", "labels")))
-        environment = mapping(get(self.environment.value, ("metadata", "labels"))) if self.environment else {}
-        return _DEVELOPMENT in (declared.labels.get(_PURPOSE), own.get(_PURPOSE), environment.get(_PURPOSE))
+        own = mapping(get(declared.written.value, _LABELS))
+        environment = mapping(get(self.environment.value, _LABELS)) if self.environment else {}
+        return "development" in (each.get(_PURPOSE) for each in (declared.labels, own, environment))
 
     # documents
 
@@ -338,9 +338,7 @@ class Index:
 
     @cached_property
     def domains(self) -> Domains:
-        if self.fabric is not self:
-            return self.fabric.domains
-        return Domains(tiers_of(self.topology), self.participants)
+        return self.fabric.domains if self.fabric is not self else Domains(tiers_of(self.topology), self.participants)
 
     # nodes
 
@@ -355,9 +353,8 @@ class Index:
     @cached_property
     def participants(self) -> tuple[Node, ...]:
         """The nodes that take part in the topology."""
-        if self.fabric is not self:
-            return self.fabric.participants
-        return tuple(participating(self.topology, self.nodes))
+        own = self.fabric is self
+        return tuple(participating(self.topology, self.nodes)) if own else self.fabric.participants
 
     @cached_property
     def offered(self) -> frozenset[str]:
@@ -397,49 +394,4 @@ class Index:
         return self._node_places[node.name]
 
 
-_PURPOSE, _DEVELOPMENT = "basalt.dev/purpose", "development"
-
-
-def _is_hyper_node(declared: KubeObject) -> bool:
-    return declared.ref.kind == "HyperNode" and declared.ref.group == _GROUPS["HyperNode"]
-
-
-def _of_topology(environment: Declaration) -> Declaration:
-    """The Environment, with what tells of the topology alone."""
-    told = {"topology": environment.spec.get("topology")}
-    for product in ("kubernetes", "volcano"):
-        told[product] = {"version": mapping(environment.spec.get(product)).get("version")}
-    spec = {key: value for key, value in told.items() if key in environment.spec}
-    return Declaration({**environment.value, "spec": spec}, environment.layers)
-
-
-def _ref(declared: KubeObject) -> Ref:
-    return declared.ref
-
-
-_GROUPS = {
-    "ClusterRole": "rbac.authorization.k8s.io",
-    "ClusterRoleBinding": "rbac.authorization.k8s.io",
-    "ConfigMap": "",
-    "CustomResourceDefinition": "apiextensions.k8s.io",
-    "CronJob": "batch.volcano.sh",
-    "DaemonSet": "apps",
-    "Deployment": "apps",
-    "HyperNode": "topology.volcano.sh",
-    "JobFlow": "flow.volcano.sh",
-    "JobTemplate": "flow.volcano.sh",
-    "LimitRange": "",
-    "Namespace": "",
-    "NetworkPolicy": "networking.k8s.io",
-    "PodGroup": "scheduling.volcano.sh",
-    "PodMonitor": "monitoring.coreos.com",
-    "PriorityClass": "scheduling.k8s.io",
-    "Prometheus": "monitoring.coreos.com",
-    "Queue": "scheduling.volcano.sh",
-    "ResourceQuota": "",
-    "Role": "rbac.authorization.k8s.io",
-    "RoleBinding": "rbac.authorization.k8s.io",
-    "ScrapeConfig": "monitoring.coreos.com",
-    "Secret": "",
-    "ServiceMonitor": "monitoring.coreos.com",
-}
+_LABELS, _PURPOSE = ("metadata", "labels"), "basalt.dev/purpose"

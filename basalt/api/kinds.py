@@ -90,10 +90,17 @@ class Catalog:
         self.versions = {"kubernetes": kubernetes, "volcano": volcano}
         self.is_declared = is_declared  # False: the newest versions stand in, and what they lack proves nothing
         self._custom: dict[str, Kind] = {}
+        self._definitions: list[Mapping[str, Any]] = []
+
+    @property
+    def sources(self) -> list[Any]:
+        """All that it is made from, as values."""
+        return [*self.versions.values(), self.is_declared, self._definitions]
 
     def add_definitions(self, objects: Iterable[KubeObject]) -> None:
         """Takes in the kinds of the CustomResourceDefinitions among the objects."""
         for declared in objects:
+            self._definitions.append(declared.value)
             for kind in _custom_kinds(declared, _release("kubernetes", self.versions["kubernetes"]).definitions):
                 self._custom[f"{kind.api_version}/{kind.kind}"] = kind
 

@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from basalt.facts import Fact
 from basalt.fit import affinities, limits, pod_by_pod, sub_groups
 from basalt.fit.affinities import Pods, Wishes
 from basalt.fit.job import Job
@@ -13,7 +14,7 @@ from basalt.fit.packing import cheapest
 from basalt.fit.plugins import Plugins
 from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import ENDLESS, PODS, Bond, Domain, Gang, Key, Problem, Shape, outermost
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import get

@@ -12,8 +12,9 @@ from basalt.gathering import node_documents
 from basalt.gathering.chart_values import is_chart_values
 from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
 from basalt.gathering.expanding import expand, faults, is_plain_list
-from basalt.loading import files
-from basalt.loading.files import Misuse, Reading, SourceFile
+from basalt.loading import files, inventories, memory
+from basalt.loading.files import KNOWN_INVENTORY, Misuse, Reading, SourceFile
+from basalt.loading.memory import Memory
 from basalt.loading.nodes import Node
 
 _EXTENDS = ("spec", "extends")
@@ -40,14 +41,14 @@ class Gathered:
         return self.node_source()
 
 
-def gather(root: Path) -> Gathered:
+def gather(root: Path, known: Memory = memory.NOTHING) -> Gathered:
     """What the environment's folder (or the single file) says, the folders it extends included."""
     gathered = Gathered()
-    folders = _Folders(gathered, project_of(root))
+    folders = _Folders(gathered, project_of(root), known)
     folders.visit(root.resolve(), ())
     gathered.folders = frozenset(folders.done)
     _classify(folders.documents, gathered)
-    _join_nodes(gathered)
+    _join_nodes(gathered, known)
     return gathered
 
 
@@ -87,9 +88,10 @@ def project_of(root: Path) -> Path:
 class _Folders:
     """The walk over `extends`, depth first. Each file is read once: a folder inside another is its own layer."""
 
-    def __init__(self, gathered: Gathered, project: Path) -> None:
+    def __init__(self, gathered: Gathered, project: Path, known: Memory) -> None:
         self.gathered = gathered
         self.project = project
+        self.known = known
         self.documents: list[Document] = []
         self.done: set[Path] = set()
         self.taken: set[Path] = set()
@@ -109,7 +111,7 @@ class _Folders:
     def _read(self, path: Path) -> list[Document]:
         if path not in self.readings:
             reading = Reading()
-            files.read(path, reading)
+            files.read(path, reading, self.known)
             self.readings[path] = reading, [found for text in reading.documents for found in expand(text)]
         return self.readings[path][1]
 
@@ -199,15 +201,22 @@ def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
     gathered.manifests = tuple(manifests)
     gathered.chart_values = tuple(chart_values)
     gathered.nodes = tuple(found_nodes)
-    gathered.inventories = tuple(file for file in gathered.reading.files if file.inventory is not None)
+    gathered.inventories = tuple(file for file in gathered.reading.files if file.is_inventory)
 
 
-def _join_nodes(gathered: Gathered) -> None:
+def _join_nodes(gathered: Gathered, known: Memory = memory.NOTHING) -> None:
     """Takes each node once: what two of one name would say about domains and capacity is nobody's mistake."""
+    large = [file for file in gathered.inventories if known.is_on and file.size > inventories.STRICT_BYTES]
+    is_only = len(gathered.inventories) == 1 and not gathered.nodes
+    if large and is_only and known.recall(KNOWN_INVENTORY, [large[0].content_key]) is not None:
+        gathered.node_source = lambda: large[0].inventory or ()
+        return
     listed = [(file, index, node) for file in gathered.inventories for index, node in enumerate(file.inventory or ())]
     every = [node for _, _, node in listed] + [node for node, _ in gathered.nodes]
     gathered.node_source = lambda: tuple(every)
     if len({node.name for node in every}) == len(every):
+        for file in large:
+            known.keep(KNOWN_INVENTORY, [file.content_key], len(file.inventory or ()))
         return
     places = [node_documents.in_inventory(*each) for each in listed] + [document for _, document in gathered.nodes]
     first: dict[str, tuple[Node, Document]] = {}

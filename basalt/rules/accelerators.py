@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Place, Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer
@@ -29,7 +30,7 @@ _TEAM = "basalt.dev/team"
 
 
 def _accelerators(index: Index) -> Accelerators:
-    return Accelerators(index.given, index.chart_values, index.nodes)
+    return Accelerators(index.given, index.chart_values, lambda: index.nodes)
 
 
 def _where(place: Place, pointer: Pointer) -> str:
@@ -184,7 +185,7 @@ def _keeper(plugin: Plugin) -> str:
 def _unknown_keys(index: Index, accelerators: Accelerators, plugins: Sequence[Plugin]) -> Iterator[Problem]:
     """Labels that choose a configuration which no plugin of the node has."""
     wrong: dict[tuple[str, Plugin], list[Node]] = {}
-    for node in accelerators.gpu_nodes:
+    for node in accelerators.gpu_nodes if plugins else ():
         key = node.labels.get(LABEL)
         covering = [plugin for plugin in plugins if plugin.covers(node)] if key else []
         if key and covering and not any(_may_have(plugin, key) for plugin in covering):

@@ -7,8 +7,9 @@ from typing import Any
 from basalt import names
 from basalt.api import charts
 from basalt.api.versions import Version
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import mapping, sequence
 from basalt.pointers import Pointer, get
 from basalt.quantities import parse

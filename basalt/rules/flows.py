@@ -5,8 +5,9 @@ from typing import Any
 
 from basalt import names
 from basalt.api import cron
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 from basalt.rules.bounds import joined

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import mapping
 from basalt.pointers import Pointer

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from basalt import names, patterns
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import mapping, sequence
 from basalt.rules.bounds import MANY, bounded, joined
 from basalt.rules.rule import Rule, Scope
@@ -190,20 +191,19 @@ def hypernode_pattern_is_re2(index: Index) -> Iterator[Problem]:
 
 
 def hypernode_is_ours(index: Index) -> Iterator[Problem]:
-    hyper_nodes = index.hyper_nodes
     yield from bounded(
         Problem(
-            each.object,
+            each,
             ("metadata", "labels", SOURCE_LABEL),
             f"{each.name} carries {SOURCE_LABEL}: Volcano's discovery deletes or rewrites such objects",
             "take the label out",
         )
-        for each in hyper_nodes
-        if SOURCE_LABEL in each.object.labels
+        for each in index.raw_hyper_nodes
+        if each.name and SOURCE_LABEL in each.labels
     )
-    if not len(hyper_nodes):
-        return
-    for place, pointer, source in enabled_sources(index.of_kind("ConfigMap"), index.chart_values):
+    sources = list(enabled_sources(index.of_kind("ConfigMap"), index.chart_values))
+    hyper_nodes = index.hyper_nodes if sources else ()
+    for place, pointer, source in sources if len(hyper_nodes) else ():
         count = f"{len(hyper_nodes)} declared HyperNode{'s' * (len(hyper_nodes) > 1)}"
         message = f"discovery by {source} is on beside {count}"
         yield Problem(place, pointer, message, "switch it off, or declare no HyperNodes")

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import Pointer, get, has

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
 from basalt.gathering.places import written
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.rules.rule import Rule
 from basalt.views import adapter_rules, counters, exporters
 from basalt.views.exporters import SYNTHETIC, Exporter, Labels

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
 from basalt.gathering import places
 from basalt.gathering.documents import Document, annotation
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import RELEASE, KubeObject, defined_kind
 from basalt.pointers import Pointer, get, has
 from basalt.rules.rule import Rule

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer

@@ -5,8 +5,9 @@ from fractions import Fraction
 
 from basalt import names
 from basalt.api.versions import Version
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import mapping
 from basalt.plan.pair import Pair

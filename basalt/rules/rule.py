@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.plan.pair import Pair
 
 Check = Callable[[Index], Iterable[Problem]]

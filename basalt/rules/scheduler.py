@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, has
 from basalt.rules import scheduler_text

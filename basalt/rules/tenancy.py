@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity, Source
 from basalt.gathering.documents import Declaration
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.platform import groups_prefix, prefixed
 from basalt.quantities import Amount, is_extended, is_quota_key, parse, show

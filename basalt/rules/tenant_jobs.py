@@ -5,9 +5,10 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
 from basalt.gathering.documents import Declaration
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject, mapping, strings
 from basalt.pointers import Pointer, existing, get
 from basalt.quantities import show

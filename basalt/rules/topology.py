@@ -5,8 +5,9 @@ import itertools
 from collections.abc import Iterator
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.pointers import Pointer
 from basalt.rules import hyper_nodes, placement, tiers
