@@ -89,7 +89,6 @@ lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyp
 
 bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.jobs
-	$(BIN)/python -m benchmarks.end_to_end
 	$(BIN)/python -m benchmarks.registering
 	$(BIN)/python -m benchmarks.pulumi_up
 

@@ -8,9 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import page, verdicts
+from benchmarks import end_to_end, page, verdicts
 
-SECTIONS = (verdicts.SECTION,)
+SECTIONS = (end_to_end.SECTION, verdicts.SECTION)
 
 
 def main() -> int:
