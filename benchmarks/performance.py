@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import page, verdicts
+from benchmarks.peers import judging, rendering
 
-SECTIONS = (verdicts.SECTION,)
+SECTIONS = (verdicts.SECTION, rendering.SECTION, judging.SECTION)
 
 
 def main() -> int:
