@@ -31,6 +31,7 @@ def run(
     child = os.fork()
     if child == 0:
         os.chdir(folder)
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # whoever uses a program has it compiled once
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), 1)
