@@ -1,3 +1,4 @@
+// What Basalt is compared with: this program, as it is released.
 module basalt.dev/peers/kubeconform
 
 go 1.26.0
