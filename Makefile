@@ -91,6 +91,7 @@ bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.jobs
 	$(BIN)/python -m benchmarks.registering
 	$(BIN)/python -m benchmarks.pulumi_up
+	$(BIN)/python -m benchmarks.peers
 
 fuzz: $(VENV)/.dev ## nearly right documents through every command: make fuzz SECONDS=1800
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
@@ -101,7 +102,7 @@ killed: $(VENV)/.dev ## 200 compiles killed at random moments, and pairs at once
 wheel: $(VENV)/.dev ## dist/*.whl; two builds of one commit give the same bytes
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (some minutes)
+performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (a quarter of an hour; Go and Node for some peers)
 	$(BIN)/python -m benchmarks.performance
 
 preview: $(VENV)/.pulumi ## pulumi preview of the stack ENV, judged by the policy pack: make preview ENV=seed [ARGS=--diff]

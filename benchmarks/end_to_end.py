@@ -45,19 +45,14 @@ from basalt import cli
 cli.main(sys.argv[1:])
 print("\\n" + " ".join(sorted(set(sys.modules) - before)))
 """
+_DOCUMENTS = "from basalt.loading.yaml_text import documents"
 _READERS = {
     "PyYAML CSafeLoader": (False, "import yaml; list(yaml.load_all(open('nodes.yaml'), yaml.CSafeLoader))"),
     "PyYAML compose, C": (True, "import yaml; list(yaml.compose_all(open('nodes.yaml'), yaml.CSafeLoader))"),
     "PyYAML compose, Python": (True, "import yaml; list(yaml.compose_all(open('nodes.yaml'), yaml.SafeLoader))"),
-    "Basalt, positions on demand": (
-        False, "from basalt.loading import yaml_text; list(yaml_text.documents(open('nodes.yaml').read()))",
-    ),
-    "Basalt, every position": (
-        True,
-        "from basalt.loading.yaml_text import documents; "
-        + "list(documents(open('nodes.yaml').read(), with_positions=True))",
-    ),
-}  # fmt: skip
+    "Basalt, positions on demand": (False, f"{_DOCUMENTS}; list(documents(open('nodes.yaml').read()))"),
+    "Basalt, every position": (True, f"{_DOCUMENTS}; list(documents(open('nodes.yaml').read(), with_positions=True))"),
+}
 
 
 def measured(folder: Path) -> dict[str, Any]:

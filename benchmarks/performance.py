@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks import end_to_end, page, verdicts
+from benchmarks.peers import judging, rendering
 
-SECTIONS = (end_to_end.SECTION, verdicts.SECTION)
+SECTIONS = (end_to_end.SECTION, rendering.SECTION, judging.SECTION, verdicts.SECTION)
 
 
 def main() -> int:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from basalt.pointers import Pointer
 
 _RULES = "\0rules"  # no property is called that
+_MAPS = (dict, Mapping)  # a dict is quick to tell, Mapping is not
 
 
 class Rule(NamedTuple):
@@ -63,19 +64,23 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def broken(trie: Mapping[str, Any], value: Any, pointer: Pointer = ()) -> Iterator[Broken]:
+def broken(trie: Mapping[str, Any], value: Any) -> list[Broken]:
     """Each rule that a value fails, and where. A rule that cannot be evaluated is silent."""
-    for rule in trie.get(_RULES, ()):
-        if not _passes(rule.expression, value):
-            yield Broken(pointer, rule)
-    if isinstance(value, Mapping):
+    found: list[Broken] = []
+    _look(trie, value, (), found)
+    return found
+
+
+def _look(trie: Mapping[str, Any], value: Any, pointer: Pointer, found: list[Broken]) -> None:
+    if own := trie.get(_RULES):
+        found.extend(Broken(pointer, rule) for rule in own if not _passes(rule.expression, value))
+    if isinstance(value, _MAPS):
         for key, child in value.items():
-            inner = trie.get(key) or trie.get("*")
-            if inner:
-                yield from broken(inner, child, (*pointer, key))
-    elif isinstance(value, list) and "*" in trie:
+            if inner := trie.get(key) or trie.get("*"):
+                _look(inner, child, (*pointer, key), found)
+    elif isinstance(value, list) and (inner := trie.get("*")):
         for index, child in enumerate(value):
-            yield from broken(trie["*"], child, (*pointer, index))
+            _look(inner, child, (*pointer, index), found)
 
 
 def unreadable(trie: Mapping[str, Any]) -> Iterator[str]:

@@ -40,6 +40,7 @@ _PAIR = re.compile(r"""["']?([A-Za-z][\w./-]*)["']?\s*[:=]\s*["']?([^\s"',}{\[\]
 _WORDS = re.compile(r"""--?([A-Za-z][\w.-]*)["']?[,\s]+["']?([^\s"',}{\[\]]+)""")  # of a command: --password, word
 _SHORT_NUMBER = re.compile(r"[0-9]{1,9}")
 _HIDDEN = "***"
+_MAPS = (dict, Mapping)  # a dict is quick to tell, Mapping is not
 
 
 class Literal(NamedTuple):
@@ -86,12 +87,12 @@ def literals(value: Any) -> Iterator[Literal]:
     stack: list[tuple[Any, Pointer]] = [(value, ())]
     while stack:
         current, at = stack.pop()
-        if isinstance(current, Mapping):
+        if isinstance(current, _MAPS):
             yield from _in_map(current, at)
-            stack.extend((child, (*at, key)) for key, child in current.items() if isinstance(child, Mapping | list))
+            stack += [(child, (*at, key)) for key, child in current.items() if not isinstance(child, str)]
         elif isinstance(current, list):
             yield from _in_list(current, at)
-            stack.extend((child, (*at, index)) for index, child in enumerate(current))
+            stack += [(child, (*at, index)) for index, child in enumerate(current) if not isinstance(child, str)]
 
 
 def _in_map(value: Mapping[str, Any], at: Pointer) -> Iterator[Literal]:
