@@ -53,6 +53,7 @@ _QUOTED = r"""([A-Za-z][\w./-]*)["']?\s*(?::=|[:=])\s*["']([^"']*\w[^"']*)["']""
 _BARE = r"""\s*(?:-\s+|export\s+)?["']?([A-Za-z][\w./-]*)["']?\s*[:=]\s*([^\s"';()\[\]]*\w[^\s"';()\[\]]*)\s*(?:[;#].*)?"""
 _FLAG_GIVEN = r"""(?:^|\s)--?([A-Za-z][\w.-]*)=([^\s"',;()]*\w)"""
 _FILLED_IN = re.compile(r"\$[\w({]|\{")  # a template, whose words are not the value yet
+_LONGEST_LINE = 65_536  # letters; one that is longer, and names a secret, is taken for one
 _SHORT_NUMBER = re.compile(r"[0-9]{1,9}")
 _HIDDEN = "***"
 
@@ -172,6 +173,8 @@ def is_in_line(line: str) -> bool:
         return True
     if not _OF_KEYS.search(line):
         return False
+    if len(line) > _LONGEST_LINE:
+        return True
     pairs = [*_every(_PAIR, line), *_every(_WORDS, line)]
     is_env = any(key == "name" and names_a_secret(value) for key, value in pairs)
     return any((names_a_secret(key) or (is_env and key == "value")) and is_literal(value) for key, value in pairs)
@@ -189,9 +192,12 @@ def in_lines(text: str, *, is_code: bool) -> Iterator[tuple[int, str]]:
 
 def _key_in_line(line: str, *, is_code: bool) -> str | None:
     """The key that the line gives a secret, one that does not tell itself by its form; None where it gives none."""
-    given = [pair for pair in _every(_QUOTED, line) if not _FILLED_IN.search(pair[1])]
-    if not is_code:
+    given = []
+    if '"' in line or "'" in line:
+        given += [pair for pair in _every(_QUOTED, line) if not _FILLED_IN.search(pair[1])]
+    if not is_code and "-" in line:
         given += _every(_FLAG_GIVEN, line)
+    if not is_code:
         parts = (_compiled(_BARE).fullmatch(part) for part in re.split("[,{}]", _plain(line)))
         given += [part.groups() for part in parts if part]
     for key, value in given:
