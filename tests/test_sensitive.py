@@ -23,8 +23,8 @@ _LETTERS, _TIMES, _MOST = 20_000, 8, 30  # eight times the text: 8 is linear, 64
     lambda text: [*sensitive.literals([f"--password{text}", {"password": text}])],
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("unit", [
-    "a", "a.", "-", "aB", "eyJ-", "eyJaaaaaaaaaa.", "hf_", "ghp_a", "-----BEGIN A ", "https://", "a://b:", "k: v ", "a=",
-    "token", "password ", "password: a\n", "--token=", "$(", "`", "'", '"a":', "{{ ",
+    "a", "a.", "-", "aB", "eyJ-", "eyJaaaaaaaaaa.", "hf_", "ghp_a", "-----BEGIN A ", "https://", "a://b:", "k: v ",
+    "a=", "token", "password ", "password: a\n", "--token=", "$(", "`", "'", '"a":', "{{ ",
 ])  # fmt: skip
 def test_to_look_for_secrets_is_linear(look: Callable[[str], Any], unit: str) -> None:
     short, long = (unit * (letters // len(unit)) for letters in (_LETTERS, _LETTERS * _TIMES))

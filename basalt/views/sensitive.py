@@ -45,12 +45,15 @@ _SIGNS = (
 )  # fmt: skip
 _IN_URL = r"(?i)\b([a-z][a-z0-9+.-]{1,20}://[^\s/:@]*:)([^\s/@]+)(@)"
 _FLAG = re.compile(r"--?([A-Za-z][\w.-]*)(=(.+))?", re.DOTALL)
-_OF_KEYS = re.compile(r"passw|passphrase|pwd|token|secret|key|bind", re.IGNORECASE)  # one stands in each key of a secret
+_OF_KEYS = re.compile(r"passw|passphrase|pwd|token|secret|key|bind", re.IGNORECASE)  # one stands in each key
 _PAIR = r"""["']?([A-Za-z][\w./-]*)["']?\s*[:=]\s*["']?([^\s"',}{\[\]]+)"""
 _WORDS = r"""--?([A-Za-z][\w.-]*)["']?[,\s]+["']?([^\s"',}{\[\]]+)"""  # of a command: --password, word
 # A key and its value in a line of any language: in quotes; bare, as all that a part of the line says; as a flag.
 _QUOTED = r"""([A-Za-z][\w./-]*)["']?\s*(?::=|[:=])\s*["']([^"']*\w[^"']*)["']"""
-_BARE = r"""\s*(?:-\s+|export\s+)?["']?([A-Za-z][\w./-]*)["']?\s*[:=]\s*([^\s"';()\[\]]*\w[^\s"';()\[\]]*)\s*(?:[;#].*)?"""
+_BARE = (
+    r"""\s*(?:-\s+|export\s+)?["']?([A-Za-z][\w./-]*)["']?\s*[:=]\s*"""
+    r"""([^\s"';()\[\]]*\w[^\s"';()\[\]]*)\s*(?:[;#].*)?"""
+)
 _FLAG_GIVEN = r"""(?:^|\s)--?([A-Za-z][\w.-]*)=([^\s"',;()]*\w)"""
 _FILLED_IN = re.compile(r"\$[\w({]|\{")  # a template, whose words are not the value yet
 _LONGEST_LINE = 65_536  # letters; one that is longer, and names a secret, is taken for one
@@ -181,8 +184,8 @@ def is_in_line(line: str) -> bool:
 
 
 def in_lines(text: str, *, is_code: bool) -> Iterator[tuple[int, str]]:
-    """The secrets written out in a text of no structure that is known: the number of each line (from 0) that gives a key
-    a value, and the key. Of code, only values in quotes: what stands bare there is a name."""
+    """The secrets written out in a text whose structure is not known: the number of each line (from 0) that gives a
+    key a value, and the key. Of code, only values in quotes: what stands bare there is a name."""
     if not _OF_KEYS.search(text):
         return
     for number, line in enumerate(text.split("\n")):

@@ -74,7 +74,7 @@ def test_an_apply_killed_at_any_request_is_finished_by_the_next(empty: Up) -> No
 
 @pytest.mark.slow
 def test_a_cluster_is_filled_by_runs_none_of_which_is_let_finish(empty: Up) -> None:
-    steps, codes = random.Random(6), []
+    steps, codes = random.Random(6), list[int]()
     while 0 not in codes and len(codes) < 30:  # a part is begun anew: it takes a run that gets through the largest
         count, moment = steps.randint(1, 40), steps.choice(("before", "after"))
         found = empty.stopped("SIGKILL", count, moment, "apply", "seed", "--yes")
