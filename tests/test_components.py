@@ -79,7 +79,9 @@ def test_an_output_is_refused() -> None:
         lambda: basalt.Queues("q", {"a": basalt.QueueArgs(parent=pulumi.Output.from_input("b"))})  # type: ignore[arg-type]
     )
 
-    assert told == ("Queues q: args['a'].parent is an Output, whose value is known too late for the rules; give a plain value")
+    assert told == (
+        "Queues q: args['a'].parent is an Output, whose value is known too late for the rules; give a plain value"
+    )
     assert engine.registered == []
 
 
