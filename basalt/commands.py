@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from basalt import explaining, explaining_groups, names, tree
+from basalt.api.schemas import ROOT as SCHEMAS
 from basalt.api.schemas import document_schema
 from basalt.compiling import Compilation, compile_folder
 from basalt.findings import fails
@@ -52,11 +53,20 @@ def compile_(options: Options) -> int:
     folder = Path(options.output) if options.output else Path("build", compilation.name)
     root = str(project_of(folder_of(options.environment)))
     largest = layout.ARGO_CD_FOLDER if compilation.engine == "argocd" else None
-    files = layout.render(compilation.objects, compilation.files, compilation.name, root, largest=largest)
+    files = layout.render(
+        compilation.objects, compilation.files, compilation.name, root, largest=largest, schemas=_schemas(compilation)
+    )
     _refuse_inside_input(folder, folder_of(options.environment))
     is_written = switch.replace(folder, files)
     _print_compiled(compilation, options, folder, is_written=is_written)
     return 0
+
+
+def _schemas(compilation: Compilation) -> dict[str, str]:
+    """The digest of each file of schemas that the compilation rests on: a millisecond, where one of all of the
+    compiler's own files would be twenty."""
+    found = compilation.index.catalog.schema_files()
+    return {path.relative_to(SCHEMAS).as_posix(): layout.digest(path.read_bytes()) for path in found}
 
 
 def _refuse_inside_input(folder: Path, root: Path) -> None:
