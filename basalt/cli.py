@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_fit(add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING))
     _add_plan(add)
+    _add_fmt(add("fmt", "formats YAML in place: values and comments stay what they are", environment=""))
     _add_report(add("report", "the report for a pull request: findings, verdicts, topology, what a change means",
                     environment=_ANYTHING))  # fmt: skip
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
@@ -76,6 +77,12 @@ def _add_fit(fit: _Parser) -> None:
         "stand for the declared ones, and jobs that run keep their places",
     )
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
+
+
+def _add_fmt(fmt: _Parser) -> None:
+    fmt.add_argument("paths", nargs="+", metavar="PATH", help="an environment, a folder, a file; - for stdin to stdout")
+    fmt.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a file would change")
+    fmt.add_argument("--diff", action="store_true", help="change nothing; show what would change, and exit as --check")
 
 
 def _add_plan(add: Callable[..., _Parser]) -> None:

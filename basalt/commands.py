@@ -217,6 +217,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "topology": topology,
     "explain": explain,
     "schema": schema,
+    "fmt": _late("basalt.fmt_commands", "fmt"),
     "fit": _late("basalt.fit_commands", "fit"),
     "plan": _late("basalt.plan_commands", "plan"),
     "report": _late("basalt.report_commands", "report"),

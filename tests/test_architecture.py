@@ -18,6 +18,7 @@ SOURCES = {
 ROWS = (
     ("basalt", "basalt.pointers", "basalt.findings", "basalt.quantities", "basalt.names", "basalt.patterns"),
     ("basalt.loading",),
+    ("basalt.formatting",),
     (
         "basalt.api.structural", "basalt.api.schemas", "basalt.api.versions", "basalt.api.cel",
         "basalt.api.guardrail_schemas", "basalt.api.charts",
@@ -43,7 +44,10 @@ ROWS = (
     ("basalt.cluster",),
     ("basalt.sandbox",),
     ("basalt.commands",),
-    ("basalt.cluster_commands", "basalt.sandbox_commands", "basalt.fit_commands", "basalt.plan_commands"),
+    (
+        "basalt.cluster_commands", "basalt.sandbox_commands", "basalt.fit_commands", "basalt.plan_commands",
+        "basalt.fmt_commands",
+    ),
     ("basalt.report_commands",),
     ("basalt.cli",),
     ("basalt.__main__", "basalt.changes"),
@@ -67,6 +71,7 @@ RIM = {
     "basalt.commands",
     "basalt.cluster_commands",
     "basalt.fit_commands",
+    "basalt.fmt_commands",
     "basalt.plan_commands",
     "basalt.report_commands",
     "basalt.sandbox_commands",
