@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from basalt.commands import paint, write
-from basalt.findings import Finding, Severity, Source
+from basalt.findings import Finding, Severity
 from basalt.formatting import formatting
 from basalt.gathering.folders import folder_of
 from basalt.loading import files
@@ -37,6 +37,9 @@ class _Formatted(NamedTuple):
     @property
     def is_changed(self) -> bool:
         return self.result is not None and self.result.encode("utf-8") != self.file.data
+
+    def line(self, _: str, number: int) -> str:
+        return self.file.line(number)
 
     @property
     def has_failed(self) -> bool:
@@ -119,7 +122,9 @@ def _as_json(done: Iterable[_Formatted]) -> dict[str, Any]:
     return {
         "files": [{"file": each.file.name, "state": _state(each), "reason": each.refusal or None} for each in every],
         "findings": [json_format.finding(each.finding) for each in every if each.finding is not None],
-        "summary": {state: sum(_state(each) == state for each in every) for state in ("changed", "unchanged", "failed")},
+        "summary": {
+            state: sum(_state(each) == state for each in every) for state in ("changed", "unchanged", "failed")
+        },
     }
 
 
@@ -131,9 +136,7 @@ def _print(done: list[_Formatted], options: Options) -> None:
     is_kept = options.check or options.diff
     for each in done:
         if each.finding is not None:
-            line_of = each.file.line
-            shown = text.finding(each.finding, lambda _, line, line_of=line_of: line_of(line), paint(options, to_stderr=True))
-            print(shown, file=sys.stderr)
+            print(text.finding(each.finding, each.line, paint(options, to_stderr=True)), file=sys.stderr)
         elif each.refusal:
             print(f"{text.printable(each.file.name)} is left as it is: {each.refusal}", file=sys.stderr)
         elif each.is_changed and options.diff:

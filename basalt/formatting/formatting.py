@@ -17,8 +17,8 @@ class Refusal(Exception):
 
 
 def formatted(text: str) -> str:
-    """The text in the one style. Raises Fault where it cannot be read, Refusal where its style cannot be changed without
-    a loss."""
+    """The text in the one style. Raises Fault where it cannot be read, Refusal where the style cannot be changed
+    without a loss."""
     bom, body = (_BOM, text[1:]) if text.startswith(_BOM) else ("", text)
     before = _meaning(body)
     line_end = "\r\n" if body.partition("\n")[0].endswith("\r") else "\n"  # as of the first line
@@ -55,8 +55,8 @@ def _are_same(one: list[_Meaning], other: list[_Meaning]) -> bool:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether the values are equal, where 1, 1.0 and true differ, and the order of keys does not count. Iterative: aliases
-    may nest deeper than any text."""
+    """Whether the values are equal, where 1, 1.0 and true differ, and the order of keys does not count. Iterative:
+    aliases may nest deeper than any text."""
     pairs = [(one, other)]
     while pairs:
         one, other = pairs.pop()

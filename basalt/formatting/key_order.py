@@ -1,5 +1,5 @@
-"""The order of a document's first keys: apiVersion, kind, metadata, spec. Only of Basalt's own documents, and only where
-each key's comments move with it for sure.
+"""The order of a document's first keys: apiVersion, kind, metadata, spec. Only of Basalt's own documents, and only
+where each key's comments move with it for sure.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
 """The tokens of a YAML text as libyaml sees them, and the comments, which stand in the gaps between them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import yaml
@@ -19,13 +20,13 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Every token up to the end of the stream, whose gap is what follows the last one. The text is known to be YAML,
-    with \\n as its only line end."""
+    """Every token up to the end of the stream, whose gap is what follows the last one. The text is known to be YAML
+    whose only line ends are line feeds."""
     end = 0
     for found in yaml.scan(text, Loader=yaml.CSafeLoader):
         kind = type(found).__name__.removesuffix("Token")
         start, stop = found.start_mark.index, found.end_mark.index
-        if kind == "Scalar" and found.style in _BLOCK_STYLES:
+        if isinstance(found, yaml.ScalarToken) and found.style in _BLOCK_STYLES:
             kind, stop = "BlockScalar", start + len(_content(text[start:stop]))
         if kind == "StreamEnd":
             yield Token(kind, "", text[end:], 0)
@@ -37,13 +38,22 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def _content(block: str) -> str:
-    """A block scalar without the line end of its last line: of its last one with a text, unless it keeps the others."""
+    """A block scalar without the line end of its last line: of its last one with a text, unless it keeps the others, or
+    says itself how far it is indented, which its blank lines then count from."""
     header, *lines = block.split("\n")
-    if "+" in header.partition("#")[0]:
+    if re.match(r".[-1-9]*\+|.[-+]?[1-9]", header):
         return block.removesuffix("\n")
-    while lines and not lines[-1].strip(" "):
+    indent = indent_of(lines)
+    while lines and not lines[-1].strip(" ") and len(lines[-1]) <= indent:
         lines.pop()
     return "\n".join((header, *lines))
+
+
+def indent_of(lines: Iterable[str]) -> int:
+    """How far a block scalar is indented: as its first line that is not blank; where all are, as the longest."""
+    every = list(lines)
+    told = (len(line) - len(line.lstrip(" ")) for line in every if line.strip(" "))
+    return next(told, max(map(len, every), default=0))
 
 
 def comments(text: str) -> list[str]:

@@ -5,10 +5,9 @@ of several, one is left.
 """
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from basalt.formatting.tokens import Token, tokens
+from basalt.formatting.tokens import Token, indent_of, tokens
 
 _STEP = 2
 _OPENS = {"BlockMappingStart": "map", "BlockSequenceStart": "list"}
@@ -32,8 +31,8 @@ def _ends_open(text: str, last: Token) -> bool:
 
 
 class _Block(NamedTuple):
-    """An open map or list in block style: where it stood, and where it stands now. A list is bare where its dashes stood
-    under the key itself."""
+    """An open map or list in block style: where it stood, and where it stands now. A list is bare where its dashes
+    stood under the key itself."""
 
     kind: str
     old: int
@@ -147,7 +146,7 @@ class _Writer:
         """A block scalar: all of its lines move as one."""
         held = self.blocks[-1] if self.blocks else None
         told = re.match(r"[|>][-+]?([1-9])", header)
-        old = (max(held.old, 0) if held else 0) + int(told[1]) if told else _indent(lines)
+        old = (max(held.old, 0) if held else 0) + int(told[1]) if told else indent_of(lines)
         new = (held.new if held else 0) + (int(told[1]) if told else _STEP)
         self.line += header
         for line in lines:
@@ -164,7 +163,9 @@ class _Writer:
             at = self.source + len(trailing) - len(trailing.lstrip(" \t"))
             self.lines.append(_Line(self.line, comment, at))
         if token.kind != "StreamEnd":
-            between = between[:-1]
+            between.pop()
+        while token.kind == "StreamEnd" and between and not between[-1].strip(" \t"):
+            between.pop()
         for line in between:
             comment = line.strip(" \t")
             if comment:
@@ -172,9 +173,6 @@ class _Writer:
                 self.lines.append(_Line(" " * at + comment))
             elif self.lines and (self.lines[-1].code or self.lines[-1].comment):
                 self.lines.append(_Line(""))
-        while token.kind == "StreamEnd" and between and self.lines and not any(self.lines[-1][:2]):
-            self.lines.pop()
-            between = between[:-1]
         self.is_begun, self.line = True, ""
 
     def _of_comment(self, column: int, token: Token, at: int) -> int:
@@ -200,15 +198,9 @@ def _space(before: str, kind: str) -> str:
     return " "
 
 
-def _indent(lines: Iterable[str]) -> int:
-    """How far a block scalar is indented: as its first line that is not blank; where all are, as the longest."""
-    every = list(lines)
-    told = (len(line) - len(line.lstrip(" ")) for line in every if line.strip(" "))
-    return next(told, max(map(len, every), default=0))
-
-
 def _joined(lines: list[_Line]) -> str:
-    """The lines with their comments: one blank before each; those that stood in one column, line after line, still do."""
+    """The lines with their comments, one blank before each; those that stood in one column, line after line, still
+    do."""
     done: list[str] = []
     while len(done) < len(lines):
         line = lines[len(done)]
