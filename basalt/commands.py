@@ -26,6 +26,8 @@ Options = argparse.Namespace
 
 
 def check(options: Options) -> int:
+    if options.watch:
+        return _late("basalt.watch_commands", "watch")(options)
     compilation = compiled(options, needs_environment=False)
     if options.format == "sarif":
         found = sarif.report(compilation.name, compilation.findings, compilation.skipped)

@@ -31,6 +31,7 @@ class Compilation:
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
     files: tuple[SourceFile, ...]
+    folders: frozenset[Path] = frozenset()  # that were read, those extended among them
 
     @property
     def engine(self) -> str:
@@ -56,7 +57,7 @@ def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilatio
     verdict = judging.judge(index)
     name = gathered.environment.name if gathered.environment and gathered.environment.name else root.resolve().name
     files = tuple(gathered.reading.files)
-    return Compilation(name, gathered.environment is not None, index, *verdict, files)
+    return Compilation(name, gathered.environment is not None, index, *verdict, files, gathered.folders)
 
 
 def compile_documents(

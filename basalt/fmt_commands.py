@@ -77,6 +77,8 @@ def _files(paths: Iterable[str]) -> Iterator[SourceFile]:
     found: dict[str, Path] = {}
     for path in paths:
         root = folder_of(path)
+        if os.path.exists(root / files.STAMP):
+            raise Misuse(f"{path} is what `basalt compile` wrote; format what it was made of")
         for each in files.discover(root):
             if each == root or each.suffix != ".json":
                 found.setdefault(os.path.realpath(each), each)
