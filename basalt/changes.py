@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     summary = "Checks the environments that changed files belong to, those that extend a changed folder among them."
-    parser = argparse.ArgumentParser(prog="basalt-check", description=summary, allow_abbrev=False)
+    parser = cli.Parser(prog="basalt-check", description=summary, allow_abbrev=False)
     parser.add_argument("files", nargs="*", metavar="FILE", help="a changed file; - reads names from stdin")
     parser.add_argument("--under", metavar="DIR", default="stacks", help="where environments are; default stacks")
     parser.add_argument("--list", action="store_true", help="only name the environments, one a line")

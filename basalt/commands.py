@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from basalt import explaining, explaining_groups, names, tree
-from basalt.api.schemas import document_schema
+from basalt import completion, explaining, explaining_groups, names, tree
 from basalt.compiling import Compilation, compile_folder
 from basalt.findings import fails
 from basalt.fit import shapes
@@ -19,7 +18,7 @@ from basalt.gathering.folders import folder_of, project_of
 from basalt.loading.files import Misuse
 from basalt.quantities import Resources
 from basalt.rendering import layout, switch
-from basalt.reporting import github, json_format, sarif, shape_text, text, tree_text
+from basalt.reporting import github, json_format, sarif, schema_files, shape_text, text, tree_text
 from basalt.rules import FAMILIES, RULES
 
 Options = argparse.Namespace
@@ -123,11 +122,37 @@ def _explain_rule(name: str, options: Options) -> int:
 
 
 def schema(options: Options) -> int:
+    if options.all == (options.kind is not None):
+        raise Misuse(f"name a kind ({', '.join(KINDS)}), or give --all")
+    if options.all:
+        return _write_schemas(Path(options.output or schema_files.FOLDER), options)
+    if options.output is not None:
+        raise Misuse("-o is where --all writes; the schema of one kind goes to stdout")
     kinds = {kind.casefold(): kind for kind in KINDS}
     kind = kinds.get(options.kind.casefold())
     if kind is None:
         raise Misuse(f"no document kind {options.kind}; {names.did_you_mean(options.kind, KINDS)}")
-    write(json_format.text(document_schema(kind)))
+    write(schema_files.text(kind))
+    return 0
+
+
+def _write_schemas(folder: Path, options: Options) -> int:
+    files = schema_files.files()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, schema_text in files.items():
+            (folder / name).write_text(schema_text, encoding="utf-8")
+    except OSError as error:
+        raise Misuse(f"cannot write {error.filename or folder}: {error.strerror}") from None
+    if options.format == "json":
+        write(json_format.text({"output": str(folder), "files": [*files]}))
+    elif not options.quiet:
+        write(f"written: {folder}: {', '.join(files)}\n")
+    return 0
+
+
+def completion_(options: Options) -> int:
+    write(completion.script(options.shell, completion.commands(options.parser, sorted(RULES), KINDS)))
     return 0
 
 
@@ -219,6 +244,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "topology": topology,
     "explain": explain,
     "schema": schema,
+    "completion": completion_,
     "fmt": _late("basalt.fmt_commands", "fmt"),
     "fit": _late("basalt.fit_commands", "fit"),
     "plan": _late("basalt.plan_commands", "plan"),

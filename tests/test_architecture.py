@@ -38,7 +38,7 @@ ROWS = (
     ("basalt.judging",),
     ("basalt.compiling", "basalt.reporting.json_format"),
     ("basalt.plan.comparing",),
-    ("basalt.rendering", "basalt.tree", "basalt.occupancy", "basalt.watching"),
+    ("basalt.rendering", "basalt.tree", "basalt.occupancy", "basalt.watching", "basalt.completion"),
     ("basalt.reporting",),
     ("basalt.explaining", "basalt.explaining_groups"),
     ("basalt.cluster",),
