@@ -41,13 +41,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--under", metavar="DIR", default="stacks", help="where environments are; default stacks")
     parser.add_argument("--list", action="store_true", help="only name the environments, one a line")
     parser.add_argument("--strict", action="store_true", help="let any finding fail, warnings too")
+    parser.add_argument("--modules", action="store_true", help="as of check: run the project's own modules/")
     parser.add_argument("--format", choices=("text", "json", "sarif", "github"), default="text", help="as of check")
     return parser
 
 
 def _check(environment: Path, options: argparse.Namespace) -> int:
-    strict = ["--strict"] if options.strict else []
-    return cli.main(["check", *strict, "--format", options.format, "--", str(environment)])
+    flags = ["--strict"] * options.strict + ["--modules"] * options.modules
+    return cli.main(["check", *flags, "--format", options.format, "--", str(environment)])
 
 
 def _named(files: Iterable[str]) -> Iterator[Path]:

@@ -60,6 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     ) -> Parser:
         parents = [of_command.get(name, common)]
         command = commands.add_parser(name, help=summary, description=summary, parents=parents, allow_abbrev=False)
+        if environment or name in ("plan", "explain"):
+            _add_modules(command)
         if environment:
             command.add_argument("environment", metavar="ENV", help=environment)
         return command
@@ -88,6 +90,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_cluster_commands(add)
     _add_sandbox(commands, common)
     return parser
+
+
+def _add_modules(command: Parser) -> None:
+    text = "run the project's own modules/: code, so only where you trust the project"
+    command.add_argument("--modules", action="store_true", help=text)
 
 
 def _add_fit(fit: Parser) -> None:
@@ -148,6 +155,7 @@ def _add_sandbox(commands: Any, common: Parser) -> None:
 
     up = add("up", "starts a sandbox; it stays until it is taken down")
     up.add_argument("environment", metavar="ENV", help="an environment, or a folder of plain manifests")
+    _add_modules(up)
     up.add_argument("--name", help="default: the environment's name")
     up.add_argument("--foreground", action="store_true", help="stay until Ctrl-C, and take it down then")
     down = add("down", "stops a sandbox and removes everything of it")

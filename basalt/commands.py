@@ -92,7 +92,7 @@ def explain(options: Options) -> int:
         raise Misuse("explain takes RULE, or ENV KIND/[NAMESPACE/]NAME [POINTER]")
     if len(subject) == 1:
         return _explain_rule(subject[0], options)
-    compilation = compile_folder(folder_of(subject[0]), needs_environment=True)
+    compilation = compile_folder(folder_of(subject[0]), needs_environment=True, runs_modules=options.modules)
     if not compilation.has_environment:
         print_findings(compilation, options, to_stderr=True)
         return 1
@@ -165,10 +165,10 @@ def compiled_folder(folder: Path, options: Options, *, needs_environment: bool) 
     if sys.stderr.isatty() and not options.quiet:
         print(f"\rreading {folder} ...", end="", file=sys.stderr, flush=True)
         try:
-            return compile_folder(folder, needs_environment=needs_environment)
+            return compile_folder(folder, needs_environment=needs_environment, runs_modules=options.modules)
         finally:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    return compile_folder(folder, needs_environment=needs_environment)
+    return compile_folder(folder, needs_environment=needs_environment, runs_modules=options.modules)
 
 
 def sound(options: Options, *, needs_environment: bool = True) -> Compilation | None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from basalt import deriving, judging
+from basalt import deriving, judging, own_modules
 from basalt.api.kinds import Catalog
 from basalt.findings import Finding, Problem, Ref, Skipped, Source
 from basalt.gathering import document_checks
 from basalt.gathering.documents import Declaration, Document
-from basalt.gathering.folders import Gathered, gather, of_documents
+from basalt.gathering.folders import Gathered, gather, of_documents, project_of
 from basalt.index import Index
 from basalt.loading.files import SourceFile, TextFault
 from basalt.objects import KubeObject, mapping
@@ -44,8 +44,9 @@ class Compilation:
         return self.index.objects
 
 
-def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilation:
-    """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file."""
+def compile_folder(root: Path, *, needs_environment: bool = False, runs_modules: bool = False) -> Compilation:
+    """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file.
+    runs_modules: whether the code in the project's own modules/ is trusted."""
     gathered = gather(root)
     noted = _noted(gathered)
     unusable = _check_documents(gathered, noted)
@@ -53,7 +54,7 @@ def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilatio
         hint = "add one: kind Environment of basalt.dev/v1alpha1"
         missing = Problem(_Folder(root), (), "no Environment document", hint)
         noted.setdefault("one-environment", []).append(missing)
-    index = _index(gathered, noted, unusable)
+    index = _index(gathered, noted, unusable, project=project_of(root) if runs_modules else None)
     verdict = judging.judge(index)
     name = gathered.environment.name if gathered.environment and gathered.environment.name else root.resolve().name
     files = tuple(gathered.reading.files)
@@ -137,21 +138,27 @@ def _broken(noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration]
 
 def _index(
     gathered: Gathered,
-    noted: Mapping[str, list[Problem]],
+    noted: dict[str, list[Problem]],
     unusable: frozenset[Declaration],
     *,
     is_whole: bool = True,
     derives: bool = True,
+    project: Path | None = None,
 ) -> Index:
     usable = tuple(each for each in gathered.declarations if each not in unusable)
     environment = next((each for each in usable if each.kind == "Environment"), None)
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
     objects = raw
+    made = own_modules.Made()
     if environment and derives:
-        objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable), *raw]
+        platform = deriving.platform_of(environment, usable, gathered.all_nodes)
+        made = own_modules.make(environment, platform, project)
+        noted.setdefault("document-matches-schema", []).extend(made.problems)
+        gathered.reading.files.extend(made.files)
+        objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable, made.parts), *raw]
     if not is_whole:
         objects = [each for each in objects if _is_asked_for(each, environment)]
-    broken = _broken(noted, unusable)
+    broken = _broken(noted, unusable) or next((each.message for each in made.problems), None)
     catalog = _catalog(environment, raw, is_whole=is_whole)
     return Index(gathered, objects, catalog, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole)
 

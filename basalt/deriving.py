@@ -1,6 +1,6 @@
 """Declarations to Kubernetes objects: runs the module of every part, and gives each what it takes from the others."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -59,15 +59,18 @@ def derive(
     declarations: tuple[Declaration, ...],
     nodes: tuple[Node, ...],
     unusable: Collection[Declaration] = (),
+    own: Iterable[tuple[str, Iterable[Manifest]]] = (),
 ) -> Iterator[KubeObject]:
-    """The objects of every module, from declarations that have the right form; unusable are those that have not."""
+    """The objects of every module, from declarations that have the right form; unusable are those that have not, own is
+    what the project's own modules made."""
     engine = mapping(environment.spec.get("delivery"))
     training = [each for each in declarations if each.kind == "TrainingJob"]
     lost = {each.ref[1:] for each in unusable if each.ref is not None}
-    for module, written, manifests in chain(_parts(environment, declarations, nodes), _flows(training, lost)):
+    made = ((file, environment, iter(manifests)) for file, manifests in own)
+    for module, written, manifests in chain(_parts(environment, declarations, nodes), _flows(training, lost), made):
         for manifest in manifests:
-            made = delivery.delivered(manifest, engine) if delivery.is_release(manifest) else (manifest,)
-            yield from (generated(each, written, module) for each in made)
+            delivered = delivery.delivered(manifest, engine) if delivery.is_release(manifest) else (manifest,)
+            yield from (generated(each, written, module) for each in delivered)
 
 
 _Part = tuple[str, Declaration, Iterator[Manifest]]
@@ -75,7 +78,7 @@ _Part = tuple[str, Declaration, Iterator[Manifest]]
 
 def _parts(environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]) -> Iterator[_Part]:
     spec = environment.spec
-    platform = _platform(environment, declarations, nodes)
+    platform = platform_of(environment, declarations, nodes)
     volcano = version_of(environment, "volcano")
     teams = [each for each in declarations if each.kind == "Team"]
     chart = _volcano_chart(spec, volcano) if "delivery" in spec else None
@@ -100,7 +103,8 @@ def _parts(environment: Declaration, declarations: tuple[Declaration, ...], node
         yield "jobs", declaration, iter((job,))
 
 
-def _platform(environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]) -> Platform:
+def platform_of(environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]) -> Platform:
+    """What a module may take from the rest."""
     labels = mapping(mapping(environment.value.get("metadata")).get("labels"))
     return Platform(
         name=environment.name,

@@ -34,8 +34,8 @@ def watch(options: Options) -> int:
         seen = stamps(roots)  # before they are read, so that no change is missed
         try:
             compilation = compiled_folder(Path(os.path.relpath(folder)), options, needs_environment=False)
-            if compilation.folders | {folder} != roots:
-                roots = compilation.folders | {folder}
+            if (read := _roots(folder, compilation)) != roots:
+                roots = read
                 continue
             _show(compilation, changed, options)
         except Misuse as misuse:  # the folder may be back in a moment
@@ -45,6 +45,11 @@ def watch(options: Options) -> int:
         is_first = False
         gc.collect()  # the run is one of many, and no garbage is collected while one runs
         changed = _changed(seen, roots)
+
+
+def _roots(folder: Path, compilation: Compilation) -> set[Path]:
+    """The folders that were read, and the files of the project's own modules."""
+    return {folder, *compilation.folders, *(each.path for each in compilation.files if each.path.suffix == ".py")}
 
 
 def _changed(seen: Stamps, roots: Collection[Path]) -> list[str]:

@@ -34,7 +34,7 @@ ROWS = (
     ("basalt.cluster.comparing", "basalt.fit"),
     ("basalt.plan",),
     ("basalt.rules", "basalt.guardrails", "basalt.waivers"),
-    ("basalt.deriving",),
+    ("basalt.deriving", "basalt.own_modules"),
     ("basalt.judging",),
     ("basalt.compiling", "basalt.reporting.json_format"),
     ("basalt.plan.comparing",),

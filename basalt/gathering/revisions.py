@@ -90,11 +90,15 @@ def _project_of(tree: _Tree, path: PurePosixPath) -> PurePosixPath:
 
 
 def _inputs(tree: _Tree, project: PurePosixPath) -> _Tree:
-    """What can be read of the project: other files are left where they are."""
+    """What can be read of the project, its own modules included: other files are left where they are."""
+    code = project / "modules"
     return {
         path: entry
         for path, entry in tree.items()
-        if path.is_relative_to(project) and (path.name.endswith(SUFFIXES) or entry.mode == _LINK)
+        if path.is_relative_to(project)
+        and (
+            path.name.endswith(SUFFIXES) or entry.mode == _LINK or (path.is_relative_to(code) and path.suffix == ".py")
+        )
     }
 
 
