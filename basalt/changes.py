@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from basalt import cli
+from basalt import cli, names
 from basalt.gathering.documents import GROUP
 from basalt.gathering.folders import Gathered, gather
 from basalt.loading.files import SUFFIXES, Misuse
@@ -64,7 +64,9 @@ def _named(files: Iterable[str]) -> Iterator[Path]:
 def environments(under: Path) -> Iterator[Path]:
     """The folders that may be environments."""
     if not under.is_dir():
-        raise Misuse(f"no folder {under}; --under names the one that environments are in")
+        beside = [each.name for each in under.parent.iterdir() if each.is_dir()] if under.parent.is_dir() else []
+        hint = names.did_you_mean(under.name, beside, most=0)
+        raise Misuse(f"no folder {under}; {hint or '--under names the one that environments are in'}")
     folders = sorted(each for each in under.iterdir() if each.is_dir() and not each.name.startswith(_OUT_OF_SIGHT))
     yield from folders
 

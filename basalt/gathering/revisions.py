@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from basalt import names
 from basalt.loading.files import SUFFIXES, Misuse
 
 _PROJECT = "Pulumi.yaml"
@@ -47,7 +48,8 @@ def environment_at(argument: str, stacks: str = "stacks") -> Iterator[Path]:
     found = _found(tree, here, environment, stacks)
     if found is None:
         message = f"no environment {environment} in {revision}: neither a path nor a folder under {stacks}/"
-        raise Misuse(f"{message} of that revision")
+        known = {each.name for each in _folders(tree) if each.parent == _project_of(tree, here) / stacks}
+        raise Misuse(f"{message} of that revision; {names.did_you_mean(environment, known)}".rstrip("; "))
     with tempfile.TemporaryDirectory(prefix="basalt-") as folder:
         root = Path(folder).resolve()
         try:
