@@ -81,15 +81,18 @@ def _parser() -> argparse.ArgumentParser:
                     environment=_ANYTHING))  # fmt: skip
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
-    schema = add("schema", "the JSON Schema of a document, for editors", environment="")
-    schema.add_argument("kind", metavar="KIND", nargs="?", help="Environment, Team, TrainingJob or Guardrail")
-    schema.add_argument("--all", action="store_true", help="of every kind, a file each")
-    schema.add_argument("-o", "--output", metavar="DIR", help="where --all writes them; default .schemas")
+    _add_schema(add("schema", "the JSON Schema of a document, for editors", environment=""))
     completion = add("completion", "the script that makes a shell complete basalt's words", environment="")
     completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
     _add_cluster_commands(add)
     _add_sandbox(commands, common)
     return parser
+
+
+def _add_schema(schema: Parser) -> None:
+    schema.add_argument("kind", metavar="KIND", nargs="?", help="Environment, Team, TrainingJob or Guardrail")
+    schema.add_argument("--all", action="store_true", help="of every kind, a file each")
+    schema.add_argument("-o", "--output", metavar="DIR", help="where --all writes them; default .schemas")
 
 
 def _add_modules(command: Parser) -> None:
