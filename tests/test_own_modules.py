@@ -193,3 +193,18 @@ def test_a_plan_runs_each_sides_own_revision(tmp_path: Path) -> None:
     objects = json.loads(done.stdout)["objects"]
 
     assert [[each["name"] for each in objects[kind]] for kind in ("add", "remove")] == [["d"], ["c"]]
+
+
+@pytest.mark.parametrize("name", ["../evil", "/evil", "..", "evil.sub", "os/../../evil", "Evil", "__init__", ""])
+def test_a_name_that_is_no_name_runs_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "project").mkdir()
+    folder = _project(tmp_path / "project", None)
+    ran = tmp_path / "ran"
+    for place in (tmp_path / "evil.py", folder / "evil.py", folder / "modules" / "__init__.py"):
+        place.write_text(f"open({str(ran)!r}, 'w')\n")
+    (folder / "e" / "environment.yaml").write_text(_ENVIRONMENT.replace("own:", f"{json.dumps(name)}:"))
+
+    findings = compile_folder(folder / "e", runs_modules=True).findings
+
+    assert "document-matches-schema" in {found.rule for found in findings}
+    assert not ran.exists()
