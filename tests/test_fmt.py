@@ -342,9 +342,12 @@ def test_an_environment_is_found_by_its_name(tmp_path: Path) -> None:
         (["nothing"], "basalt: no environment nothing: neither a path nor a folder under stacks/"),
         (["-", "in"], "basalt: - stands for stdin, and excludes other paths"),
         ([], "basalt fmt: the following arguments are required: PATH"),
+        (["out"], "basalt: out is what `basalt compile` wrote; format what it was made of"),
     ],
 )
 def test_misuse_is_one_line(folder: Path, arguments: list[str], line: str) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "basalt.json").touch()
     done = basalt("fmt", *arguments, cwd=folder)
 
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
