@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from basalt import cli
+from basalt import cli, names
 from basalt.gathering.documents import GROUP
 from basalt.gathering.folders import Gathered, gather
 from basalt.loading.files import SUFFIXES, Misuse
@@ -36,18 +36,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     summary = "Checks the environments that changed files belong to, those that extend a changed folder among them."
-    parser = argparse.ArgumentParser(prog="basalt-check", description=summary, allow_abbrev=False)
+    parser = cli.Parser(prog="basalt-check", description=summary, allow_abbrev=False)
     parser.add_argument("files", nargs="*", metavar="FILE", help="a changed file; - reads names from stdin")
     parser.add_argument("--under", metavar="DIR", default="stacks", help="where environments are; default stacks")
     parser.add_argument("--list", action="store_true", help="only name the environments, one a line")
     parser.add_argument("--strict", action="store_true", help="let any finding fail, warnings too")
+    parser.add_argument("--modules", action="store_true", help="as of check: run the project's own modules/")
     parser.add_argument("--format", choices=("text", "json", "sarif", "github"), default="text", help="as of check")
     return parser
 
 
 def _check(environment: Path, options: argparse.Namespace) -> int:
-    strict = ["--strict"] if options.strict else []
-    return cli.main(["check", *strict, "--format", options.format, "--", str(environment)])
+    flags = ["--strict"] * options.strict + ["--modules"] * options.modules
+    return cli.main(["check", *flags, "--format", options.format, "--", str(environment)])
 
 
 def _named(files: Iterable[str]) -> Iterator[Path]:
@@ -63,7 +64,9 @@ def _named(files: Iterable[str]) -> Iterator[Path]:
 def environments(under: Path) -> Iterator[Path]:
     """The folders that may be environments."""
     if not under.is_dir():
-        raise Misuse(f"no folder {under}; --under names the one that environments are in")
+        beside = [each.name for each in under.parent.iterdir() if each.is_dir()] if under.parent.is_dir() else []
+        hint = names.did_you_mean(under.name, beside, most=0)
+        raise Misuse(f"no folder {under}; {hint or '--under names the one that environments are in'}")
     folders = sorted(each for each in under.iterdir() if each.is_dir() and not each.name.startswith(_OUT_OF_SIGHT))
     yield from folders
 

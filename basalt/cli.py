@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from basalt import __version__
@@ -16,36 +16,59 @@ _ANYTHING = "an environment, a folder of plain manifests, or a file"
 CLEAN, FINDINGS, MISUSE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser whose misuse is one line on stderr."""
+class Parser(argparse.ArgumentParser):
+    """A parser whose misuse is one line on stderr, with the nearest word that is known."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does, but what a command does not know is misuse of that command."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            options = [name for action in self._actions for name in action.option_strings]
+            self.error(f"unrecognized arguments: {' '.join(rest)}{_meant(rest[0].partition('=')[0], options)}")
+        return found, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            hint = _meant(str(value), map(str, action.choices), most=20)
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
 
     def error(self, message: str) -> NoReturn:
         self.exit(MISUSE, f"{self.prog}: {_printable(message)} (see {self.prog} --help)\n")
 
 
+def _meant(word: str, known: Iterable[str], most: int = 0) -> str:
+    from basalt import names  # late: most command lines are right
+
+    hint = names.did_you_mean(word, known, most=most)
+    return f"; {hint}" if hint else ""
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="basalt",
         description="Compiles the declaration of a GPU training platform into Kubernetes manifests, and proves first "
         "that Volcano will do what it says.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"basalt {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     common, for_check = _common("text", "json"), _common("text", "json", "sarif", "github")
     of_command = {"check": for_check, "report": _common("markdown", "html", "sarif", "json")}
 
     def add(
         name: str, summary: str, *, environment: str = "an environment's folder, or its name under stacks/"
-    ) -> _Parser:
+    ) -> Parser:
         parents = [of_command.get(name, common)]
         command = commands.add_parser(name, help=summary, description=summary, parents=parents, allow_abbrev=False)
+        if environment or name in ("plan", "explain"):
+            _add_modules(command)
         if environment:
             command.add_argument("environment", metavar="ENV", help=environment)
         return command
 
     check = add("check", "findings only", environment=_ANYTHING)
     check.add_argument("--no-cache", action="store_true", help="take nothing from earlier runs on a large inventory")
+    check.add_argument("--watch", action="store_true", help="check again whenever a file changes, until Ctrl-C")
     compile_command = add("compile", "findings; where there is no error, writes the manifests")
     compile_command.add_argument("-o", "--output", metavar="DIR", help="default build/<env>; - for one YAML stream")
     topology = add("topology", "the tree of domains, and per tier the largest gang each resource allows")
@@ -54,18 +77,31 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_fit(add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING))
     _add_plan(add)
+    _add_fmt(add("fmt", "formats YAML in place: values and comments stay what they are", environment=""))
     _add_report(add("report", "the report for a pull request: findings, verdicts, topology, what a change means",
                     environment=_ANYTHING))  # fmt: skip
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
-    schema = add("schema", "the JSON Schema of a document, for editors", environment="")
-    schema.add_argument("kind", metavar="KIND", help="Environment, Team, TrainingJob or Guardrail")
+    _add_schema(add("schema", "the JSON Schema of a document, for editors", environment=""))
+    completion = add("completion", "the script that makes a shell complete basalt's words", environment="")
+    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
     _add_cluster_commands(add)
     _add_sandbox(commands, common)
     return parser
 
 
-def _add_fit(fit: _Parser) -> None:
+def _add_schema(schema: Parser) -> None:
+    schema.add_argument("kind", metavar="KIND", nargs="?", help="Environment, Team, TrainingJob or Guardrail")
+    schema.add_argument("--all", action="store_true", help="of every kind, a file each")
+    schema.add_argument("-o", "--output", metavar="DIR", help="where --all writes them; default .schemas")
+
+
+def _add_modules(command: Parser) -> None:
+    text = "run the project's own modules/: code, so only where you trust the project"
+    command.add_argument("--modules", action="store_true", help=text)
+
+
+def _add_fit(fit: Parser) -> None:
     fit.add_argument("--lose", metavar="NAME", action="append", help="a node or HyperNode that has failed; repeatable")
     fit.add_argument(
         "--lose-any", metavar="TIER", help="what becomes of the jobs when any one domain of the tier fails"
@@ -79,19 +115,25 @@ def _add_fit(fit: _Parser) -> None:
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
 
 
-def _add_plan(add: Callable[..., _Parser]) -> None:
+def _add_fmt(fmt: Parser) -> None:
+    fmt.add_argument("paths", nargs="+", metavar="PATH", help="an environment, a folder, a file; - for stdin to stdout")
+    fmt.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a file would change")
+    fmt.add_argument("--diff", action="store_true", help="change nothing; show what would change, and exit as --check")
+
+
+def _add_plan(add: Callable[..., Parser]) -> None:
     plan = add("plan", "what changes between two environments in terms of scheduling, and its risks", environment="")
     side = f"{_ANYTHING}; or REV:ENV, one at a revision of the git repository"
     plan.add_argument("base", metavar="BASE", help=side)
     plan.add_argument("head", metavar="HEAD", help="the same, with the change made")
 
 
-def _add_report(report: _Parser) -> None:
+def _add_report(report: Parser) -> None:
     report.add_argument("--base", metavar="BASE", help="what the change is made to: as for plan, also REV:ENV")
     report.add_argument("-o", "--output", metavar="FILE", help="default: stdout")
 
 
-def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:
+def _add_cluster_commands(add: Callable[[str, str], Parser]) -> None:
     apply = add("apply", "applies the environment to the cluster of the kubeconfig, phase by phase")
     verify = add("verify", "compares the environment with the cluster of the kubeconfig")
     for command in (apply, verify):
@@ -104,19 +146,20 @@ def _add_cluster_commands(add: Callable[[str, str], _Parser]) -> None:
     )
 
 
-def _add_sandbox(commands: Any, common: _Parser) -> None:
+def _add_sandbox(commands: Any, common: Parser) -> None:
     summary = "a control plane with Volcano on this machine, with the environment's nodes"
     sandbox = commands.add_parser("sandbox", help=summary, description=summary, allow_abbrev=False)
-    actions = sandbox.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+    actions = sandbox.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
 
-    def add(name: str, summary: str) -> _Parser:
-        found: _Parser = actions.add_parser(
+    def add(name: str, summary: str) -> Parser:
+        found: Parser = actions.add_parser(
             name, help=summary, description=summary, parents=[common], allow_abbrev=False
         )
         return found
 
     up = add("up", "starts a sandbox; it stays until it is taken down")
     up.add_argument("environment", metavar="ENV", help="an environment, or a folder of plain manifests")
+    _add_modules(up)
     up.add_argument("--name", help="default: the environment's name")
     up.add_argument("--foreground", action="store_true", help="stay until Ctrl-C, and take it down then")
     down = add("down", "stops a sandbox and removes everything of it")
@@ -133,9 +176,9 @@ def seconds(text: str) -> float:
     return seconds
 
 
-def _common(*formats: str) -> _Parser:
+def _common(*formats: str) -> Parser:
     """The options that every command has."""
-    common = _Parser(add_help=False, allow_abbrev=False)
+    common = Parser(add_help=False, allow_abbrev=False)
     common.add_argument("--quiet", action="store_true", help="print findings and results only")
     common.add_argument("--no-color", action="store_true", help="no colour; NO_COLOR does the same")
     common.add_argument("--strict", action="store_true", help="let any finding fail, warnings too")
@@ -147,7 +190,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code. Never raises."""
     gc.disable()  # a run builds one large graph of values, drops none of it, and ends
     try:
-        options = _parser().parse_args(arguments)
+        parser = _parser()
+        options = parser.parse_args(arguments)
+        options.parser = parser  # completion is written from it
         from basalt import commands  # after the arguments: --version and --help need none of it
 
         code = commands.COMMANDS[options.command](options)

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from basalt import explaining, explaining_groups, names, tree
+from basalt import completion, explaining, explaining_groups, names, tree
 from basalt.api.schemas import ROOT as SCHEMAS
-from basalt.api.schemas import document_schema
 from basalt.compiling import Compilation, compile_folder
 from basalt.findings import fails
 from basalt.fit import shapes
@@ -22,15 +21,16 @@ from basalt.loading.files import Misuse
 from basalt.loading.memory import Memory
 from basalt.quantities import Resources
 from basalt.rendering import layout, switch
-from basalt.reporting import github, json_format, sarif, shape_text, text, tree_text
+from basalt.reporting import github, json_format, sarif, schema_files, shape_text, text, tree_text
 from basalt.rules import FAMILIES, RULES
 
 Options = argparse.Namespace
 
 
 def check(options: Options) -> int:
-    known = memory.NOTHING if options.no_cache else memory.of_user()
-    compilation = compiled(options, needs_environment=False, known=known)
+    if options.watch:
+        return _late("basalt.watch_commands", "watch")(options)
+    compilation = compiled(options, needs_environment=False, known=memory_of(options))
     if options.format == "sarif":
         found = sarif.report(compilation.name, compilation.findings, compilation.skipped)
         write(sarif.text(found))
@@ -39,6 +39,10 @@ def check(options: Options) -> int:
     else:
         print_findings(compilation, options)
     return exit_code(compilation, options)
+
+
+def memory_of(options: Options) -> Memory:
+    return memory.NOTHING if options.no_cache else memory.of_user()
 
 
 def compile_(options: Options) -> int:
@@ -104,7 +108,7 @@ def explain(options: Options) -> int:
         raise Misuse("explain takes RULE, or ENV KIND/[NAMESPACE/]NAME [POINTER]")
     if len(subject) == 1:
         return _explain_rule(subject[0], options)
-    compilation = compile_folder(folder_of(subject[0]), needs_environment=True)
+    compilation = compile_folder(folder_of(subject[0]), needs_environment=True, runs_modules=options.modules)
     if not compilation.has_environment:
         print_findings(compilation, options, to_stderr=True)
         return 1
@@ -134,11 +138,37 @@ def _explain_rule(name: str, options: Options) -> int:
 
 
 def schema(options: Options) -> int:
+    if options.all == (options.kind is not None):
+        raise Misuse(f"name a kind ({', '.join(KINDS)}), or give --all")
+    if options.all:
+        return _write_schemas(Path(options.output or schema_files.FOLDER), options)
+    if options.output is not None:
+        raise Misuse("-o is where --all writes; the schema of one kind goes to stdout")
     kinds = {kind.casefold(): kind for kind in KINDS}
     kind = kinds.get(options.kind.casefold())
     if kind is None:
         raise Misuse(f"no document kind {options.kind}; {names.did_you_mean(options.kind, KINDS)}")
-    write(json_format.text(document_schema(kind)))
+    write(schema_files.text(kind))
+    return 0
+
+
+def _write_schemas(folder: Path, options: Options) -> int:
+    files = schema_files.files()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, schema_text in files.items():
+            (folder / name).write_text(schema_text, encoding="utf-8")
+    except OSError as error:
+        raise Misuse(f"cannot write {error.filename or folder}: {error.strerror}") from None
+    if options.format == "json":
+        write(json_format.text({"output": str(folder), "files": [*files]}))
+    elif not options.quiet:
+        write(f"written: {folder}: {', '.join(files)}\n")
+    return 0
+
+
+def completion_(options: Options) -> int:
+    write(completion.script(options.shell, completion.commands(options.parser, sorted(RULES), KINDS)))
     return 0
 
 
@@ -154,10 +184,14 @@ def compiled_folder(
     if sys.stderr.isatty() and not options.quiet:
         print(f"\rreading {folder} ...", end="", file=sys.stderr, flush=True)
         try:
-            return compile_folder(folder, needs_environment=needs_environment, known=known)
+            return _compiled(folder, options, needs_environment, known)
         finally:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    return compile_folder(folder, needs_environment=needs_environment, known=known)
+    return _compiled(folder, options, needs_environment, known)
+
+
+def _compiled(folder: Path, options: Options, needs_environment: bool, known: Memory) -> Compilation:
+    return compile_folder(folder, needs_environment=needs_environment, runs_modules=options.modules, known=known)
 
 
 def sound(options: Options, *, needs_environment: bool = True) -> Compilation | None:
@@ -233,6 +267,8 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "topology": topology,
     "explain": explain,
     "schema": schema,
+    "completion": completion_,
+    "fmt": _late("basalt.fmt_commands", "fmt"),
     "fit": _late("basalt.fit_commands", "fit"),
     "plan": _late("basalt.plan_commands", "plan"),
     "report": _late("basalt.report_commands", "report"),

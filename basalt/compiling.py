@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from basalt import deriving, judging, remembering
+from basalt import deriving, judging, own_modules, remembering
 from basalt.api.kinds import Catalog
 from basalt.findings import Finding, Problem, Ref, Skipped, Source
 from basalt.gathering import document_checks
 from basalt.gathering.documents import Declaration, Document
-from basalt.gathering.folders import Gathered, gather, of_documents
+from basalt.gathering.folders import Gathered, gather, of_documents, project_of
 from basalt.index import Index
 from basalt.judging import Verdict
 from basalt.loading import inventories, memory
@@ -35,6 +35,7 @@ class Compilation:
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
     files: tuple[SourceFile, ...]
+    folders: frozenset[Path] = frozenset()  # that were read, those extended among them
 
     @property
     def engine(self) -> str:
@@ -47,9 +48,12 @@ class Compilation:
         return self.index.objects
 
 
-def compile_folder(root: Path, *, needs_environment: bool = False, known: Memory = memory.NOTHING) -> Compilation:
+def compile_folder(
+    root: Path, *, needs_environment: bool = False, runs_modules: bool = False, known: Memory = memory.NOTHING
+) -> Compilation:
     """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file.
-    known is what earlier runs found out: it saves time, and changes nothing."""
+    runs_modules: whether the code in the project's own modules/ is trusted. known is what earlier runs found out: it
+    saves time, and changes nothing."""
     gathered = gather(root, known)
     noted = _noted(gathered)
     unusable = _check_documents(gathered, noted)
@@ -57,11 +61,15 @@ def compile_folder(root: Path, *, needs_environment: bool = False, known: Memory
         hint = "add one: kind Environment of basalt.dev/v1alpha1"
         missing = Problem(_Folder(root), (), "no Environment document", hint)
         noted.setdefault("one-environment", []).append(missing)
-    index = _index(gathered, noted, unusable)
+    index = _index(gathered, noted, unusable, project=project_of(root) if runs_modules else None)
     verdict = _judged(index, known)
     name = gathered.environment.name if gathered.environment and gathered.environment.name else root.resolve().name
-    files = tuple(gathered.reading.files)
-    return Compilation(name, gathered.environment is not None, index, verdict.findings, verdict.skipped, files)
+    return _compilation(name, gathered, index, verdict)
+
+
+def _compilation(name: str, gathered: Gathered, index: Index, verdict: Verdict) -> Compilation:
+    has_environment, files = gathered.environment is not None, tuple(gathered.reading.files)
+    return Compilation(name, has_environment, index, verdict.findings, verdict.skipped, files, gathered.folders)
 
 
 def _judged(index: Index, known: Memory) -> Verdict:
@@ -87,9 +95,7 @@ def compile_documents(
     noted = _noted(gathered)
     unusable = _check_documents(gathered, noted)
     index = _index(gathered, noted, unusable, is_whole=False, derives=derives)
-    files = tuple(gathered.reading.files)
-    verdict = judging.judge(index)
-    return Compilation(name, gathered.environment is not None, index, verdict.findings, verdict.skipped, files)
+    return _compilation(name, gathered, index, judging.judge(index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +161,29 @@ def _broken(noted: Mapping[str, list[Problem]], unusable: frozenset[Declaration]
 
 def _index(
     gathered: Gathered,
-    noted: Mapping[str, list[Problem]],
+    noted: dict[str, list[Problem]],
     unusable: frozenset[Declaration],
     *,
     is_whole: bool = True,
     derives: bool = True,
+    project: Path | None = None,
 ) -> Index:
     usable = tuple(each for each in gathered.declarations if each not in unusable)
     environment = next((each for each in usable if each.kind == "Environment"), None)
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
     objects = raw
     derived: Callable[[], tuple[KubeObject, ...]] = tuple
+    made = own_modules.Made()
     if environment and derives:
-        objects = [*deriving.derive(environment, usable, gathered.node_source, unusable), *raw]
+        platform = deriving.platform_of(environment, usable, gathered.node_source)
+        made = own_modules.make(environment, platform, project)
+        noted.setdefault("document-matches-schema", []).extend(made.problems)
+        gathered.reading.files.extend(made.files)
+        objects = [*deriving.derive(environment, usable, gathered.node_source, unusable, made.parts), *raw]
         derived = cache(lambda: tuple(deriving.derive_hyper_nodes(environment, gathered.all_nodes)))
     if not is_whole:
         objects = [each for each in objects if _is_asked_for(each, environment)]
-    broken = _broken(noted, unusable)
+    broken = _broken(noted, unusable) or next((each.message for each in made.problems), None)
     catalog = _catalog(environment, raw, is_whole=is_whole)
     return Index(
         gathered, objects, catalog,

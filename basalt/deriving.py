@@ -59,16 +59,18 @@ def derive(
     declarations: tuple[Declaration, ...],
     nodes: Callable[[], tuple[Node, ...]],
     unusable: Collection[Declaration] = (),
+    own: Iterable[tuple[str, Iterable[Manifest]]] = (),
 ) -> Iterator[KubeObject]:
     """The objects of every module but the topology, from declarations that have the right form; unusable are those that
-    have not."""
+    have not, own is what the project's own modules made."""
     engine = mapping(environment.spec.get("delivery"))
     training = [each for each in declarations if each.kind == "TrainingJob"]
     lost = {each.ref[1:] for each in unusable if each.ref is not None}
-    for module, written, manifests in chain(_parts(environment, declarations, nodes), _flows(training, lost)):
+    made = ((file, environment, iter(manifests)) for file, manifests in own)
+    for module, written, manifests in chain(_parts(environment, declarations, nodes), _flows(training, lost), made):
         for manifest in manifests:
-            made = delivery.delivered(manifest, engine) if delivery.is_release(manifest) else (manifest,)
-            yield from (generated(each, written, module) for each in made)
+            delivered = delivery.delivered(manifest, engine) if delivery.is_release(manifest) else (manifest,)
+            yield from (generated(each, written, module) for each in delivered)
 
 
 _Part = tuple[str, Declaration, Iterator[Manifest]]
@@ -78,7 +80,7 @@ def _parts(
     environment: Declaration, declarations: tuple[Declaration, ...], nodes: Callable[[], tuple[Node, ...]]
 ) -> Iterator[_Part]:
     spec = environment.spec
-    platform = _platform(environment, declarations, nodes)
+    platform = platform_of(environment, declarations, nodes)
     volcano = version_of(environment, "volcano")
     teams = [each for each in declarations if each.kind == "Team"]
     chart = _volcano_chart(spec, volcano) if "delivery" in spec else None
@@ -102,9 +104,10 @@ def _parts(
         yield "jobs", declaration, iter((job,))
 
 
-def _platform(
+def platform_of(
     environment: Declaration, declarations: tuple[Declaration, ...], nodes: Callable[[], tuple[Node, ...]]
 ) -> Platform:
+    """What a module may take from the rest."""
     labels = mapping(mapping(environment.value.get("metadata")).get("labels"))
     return Platform(
         name=environment.name,

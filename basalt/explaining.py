@@ -58,7 +58,8 @@ def _find(index: Index, wanted: str) -> KubeObject:
     if found:
         choices = ", ".join(_qualified(each) for each in found[:6])
         raise Misuse(f"{wanted} names {len(found)} objects: {choices}")
-    same = {f"{kind}/{str(each.ref).partition('/')[2]}" for each in index.objects if _is_kind(each, kind)}
+    of_kind = [each for each in index.objects if _is_kind(each, kind)]
+    same = {f"{kind}/{each.name}" if len(rest) == 1 else f"{kind}/{each.ref.namespace}/{each.name}" for each in of_kind}
     candidates = same or {each.ref.kind for each in index.objects}
     raise Misuse(f"no object {wanted}; {names.did_you_mean(wanted if same else kind, candidates)}".rstrip("; "))
 

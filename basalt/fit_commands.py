@@ -67,6 +67,6 @@ def _of_one(found: Sequence[Verdict], name: str | None) -> Sequence[Verdict]:
         return found
     chosen = [each for each in found if name in (str(each.job.key), each.job.key.name)]
     if not chosen:
-        known = [str(each.job.key) for each in found]
+        known = [str(each.job.key) if "/" in name else each.job.key.name for each in found]
         raise Misuse(f"no job {name}; {names.did_you_mean(name, known, otherwise='basalt fit lists all')}")
     return chosen

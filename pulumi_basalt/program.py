@@ -34,7 +34,8 @@ def main() -> None:
 def compiled(environment: str) -> Compilation:
     """The environment of that name or folder; RunError where there is none."""
     try:
-        return compile_folder(Path(folder_of(environment)), needs_environment=True)
+        # The project's code runs already, as this program.
+        return compile_folder(Path(folder_of(environment)), needs_environment=True, runs_modules=True)
     except Misuse as misuse:
         raise pulumi.RunError(f"{misuse}; the stack's name, or basalt:environment, says which to compile") from None
 

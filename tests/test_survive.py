@@ -174,7 +174,7 @@ def said(*objects: KubeObject) -> dict[str, str]:
         ([queue("own", guarantee=9), job("j", [(1, 1, 8)], survive="rack")], {
             "j": "does not survive the loss of r1, r2 (2 of 2 domains of tier rack): without r1, its 1 pod needs 8 "
             "nvidia.com/gpu, and queue default has 7 beside what others are guaranteed"}),
-        ([job("j", [(1, 1, 8)], survive="rakc")], {"j": "tier rakc has no domain that could fail"}),
+        ([job("j", [(1, 1, 8)], survive="rakc")], {"j": "tier rakc has no domain that could fail; did you mean rack?"}),
     ],
 )  # fmt: skip
 def test_what_is_said_of_survival(objects: list[KubeObject], expected: dict[str, str]) -> None:

@@ -19,6 +19,7 @@ import urllib3
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import kube_config
 
+from basalt import names
 from basalt.findings import Ref
 from basalt.loading.files import Misuse
 
@@ -241,7 +242,7 @@ def _chosen(where: str, context: str | None) -> tuple[str, str | None]:
         raise Misuse(f"{where} has no current context; give --context NAME")
     contexts = {each["name"]: each["context"] for each in merged.value.get("contexts") or ()}
     if chosen not in contexts:
-        raise Misuse(f"no context {chosen} in {where}")
+        raise Misuse(f"no context {chosen} in {where}; {names.did_you_mean(chosen, contexts)}".rstrip("; "))
     return str(chosen), contexts[chosen].safe_get("user")
 
 

@@ -57,8 +57,7 @@ def falls(index: Index, tier: str, snapshot: Snapshot | None = None) -> Iterator
     """For each domain of the tier, by name or number, the jobs that get a worse verdict without it."""
     domains = domains_of(index, tier)
     if not domains:
-        known = dict.fromkeys(each.tier_name or str(each.tier) for each in index.hyper_nodes if each.tier is not None)
-        raise Unknown(tier, list(known))
+        raise Unknown(tier, tiers_of(index))
     solved = verdicts.solved(index)
     start = without(index, frozenset(), snapshot) if snapshot is not None else solved.verdicts
     before = {each.job.key: each for each in start}
@@ -68,6 +67,12 @@ def falls(index: Index, tier: str, snapshot: Snapshot | None = None) -> Iterator
             earlier = before[after.job.key]
             if is_worse(after.state, earlier.state):
                 yield Fall(loss.domain, earlier, after)
+
+
+def tiers_of(index: Index) -> list[str]:
+    """The tiers that have a domain: their names, numbers where they have none."""
+    known = (each.tier_name or str(each.tier) for each in index.hyper_nodes if each.tier is not None)
+    return list(dict.fromkeys(known))
 
 
 def domains_of(index: Index, tier: str) -> list[str]:

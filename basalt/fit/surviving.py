@@ -10,7 +10,7 @@ from basalt.fit.problem import Key
 from basalt.fit.refitting import Loss, Together, losses
 from basalt.fit.verdicts import Solved, State, Verdict
 from basalt.index import Index
-from basalt.names import counted, listed
+from basalt.names import counted, did_you_mean, listed
 from basalt.views.survival import tier_of
 
 _MOST_NODES = 20_000_000  # times jobs, judged anew, before a job's falls are no longer counted to the last
@@ -27,12 +27,13 @@ class Survival(NamedTuple):
     falls: tuple[tuple[str, Verdict], ...] = ()
     open: tuple[tuple[str, Verdict], ...] = ()
     unseen: int = 0
+    hint: str = ""  # where the tier has no domain: what may be meant
 
     @property
     def text(self) -> str:
         """The fact, and the reason where the first domain is lost."""
         if not self.number:
-            return f"tier {self.tier} has no domain that could fail"
+            return f"tier {self.tier} has no domain that could fail" + (self.hint and f"; {self.hint}")
         worst = self.falls or self.open
         if not worst:
             return f"survives the loss of any one of {counted(self.number, 'domain')} of tier {self.tier}"
@@ -76,8 +77,9 @@ class _Search:
         for job in reversed(jobs):  # what all up to a job withstand, all up to an earlier one do
             together = self._up_to(job)
             doubts[job.key] = open_ = [loss for loss in open_ if not together.withstand(loss)]
+        hint = "" if domains else did_you_mean(tier, losing.tiers_of(self._index))
         for job in jobs:
-            yield self._of_job(job, Survival(job, tier, len(domains)), doubts[job.key])
+            yield self._of_job(job, Survival(job, tier, len(domains), hint=hint), doubts[job.key])
 
     def _up_to(self, job: Job) -> Together:
         """The jobs that fit, up to this one: those after it give way."""

@@ -153,7 +153,7 @@ class _Folders:
             shown = os.path.relpath(self.project)
             return f"is outside the project ({shown})", "move the folder into the project"
         if not os.path.isdir(target):
-            return "is not a folder", "name a folder, relative to this one"
+            return "is not a folder", _folder_hint(target)
         if target in above:
             circle = " -> ".join(os.path.relpath(each) for each in (*above[above.index(target) :], target))
             return f"leads back: {circle}", "take it out of one of them"
@@ -163,6 +163,12 @@ class _Folders:
 
     def _report(self, rule: str, place: Document, pointer: tuple[str | int, ...], message: str, hint: str) -> None:
         self.gathered.problems.append((rule, Problem(place, pointer, message, hint)))
+
+
+def _folder_hint(target: Path) -> str:
+    """The nearest name of a folder beside the one that is not there."""
+    beside = [each.name for each in target.parent.iterdir() if each.is_dir()] if target.parent.is_dir() else []
+    return names.did_you_mean(target.name, beside, most=0, otherwise="name a folder, relative to this one")
 
 
 def _depth(document: Document) -> int:
@@ -284,7 +290,8 @@ def folder_of(environment: str, stacks: str = "stacks") -> Path:
         for candidate in candidates:
             if environment and candidate.exists():
                 return candidate
-        known = sorted(each.name for each in Path(stacks).iterdir() if each.is_dir()) if Path(stacks).is_dir() else []
+        places = {Path(stacks), project_of(Path.cwd()) / stacks}
+        known = {each.name for place in places if place.is_dir() for each in place.iterdir() if each.is_dir()}
     except (OSError, ValueError) as error:
         raise Misuse(f"cannot read {environment}: {getattr(error, 'strerror', None) or error}") from None
     hint = names.did_you_mean(environment, known)

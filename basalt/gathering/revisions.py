@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from basalt import names
 from basalt.loading.files import SUFFIXES, Misuse
 
 _PROJECT = "Pulumi.yaml"
@@ -47,7 +48,8 @@ def environment_at(argument: str, stacks: str = "stacks") -> Iterator[Path]:
     found = _found(tree, here, environment, stacks)
     if found is None:
         message = f"no environment {environment} in {revision}: neither a path nor a folder under {stacks}/"
-        raise Misuse(f"{message} of that revision")
+        known = {each.name for each in _folders(tree) if each.parent == _project_of(tree, here) / stacks}
+        raise Misuse(f"{message} of that revision; {names.did_you_mean(environment, known)}".rstrip("; "))
     with tempfile.TemporaryDirectory(prefix="basalt-") as folder:
         root = Path(folder).resolve()
         try:
@@ -90,11 +92,15 @@ def _project_of(tree: _Tree, path: PurePosixPath) -> PurePosixPath:
 
 
 def _inputs(tree: _Tree, project: PurePosixPath) -> _Tree:
-    """What can be read of the project: other files are left where they are."""
+    """What can be read of the project, its own modules included: other files are left where they are."""
+    code = project / "modules"
     return {
         path: entry
         for path, entry in tree.items()
-        if path.is_relative_to(project) and (path.name.endswith(SUFFIXES) or entry.mode == _LINK)
+        if path.is_relative_to(project)
+        and (
+            path.name.endswith(SUFFIXES) or entry.mode == _LINK or (path.is_relative_to(code) and path.suffix == ".py")
+        )
     }
 
 

@@ -243,16 +243,33 @@ def discover(root: Path) -> list[Path]:
 
 def read(path: Path, reading: Reading, known: Memory = memory.NOTHING) -> None:
     """Adds one file to the reading. known are the large inventories that an earlier run found sound."""
-    name = os.fsencode(os.path.relpath(path)).decode("utf-8", "replace")  # a name need not be UTF-8; a report must
-    file = SourceFile(path, name, b"")
+    file = source(path)
     reading.files.append(file)
     try:
-        _load(file, known)
+        load(file, known)
         _parse_file(file, reading)
     except Fault as fault:
         reading.faults.append(TextFault(file, fault))
+
+
+def source(path: Path) -> SourceFile:
+    """The file, which nothing has been read of."""
+    name = os.fsencode(os.path.relpath(path)).decode("utf-8", "replace")  # a name need not be UTF-8; a report must
+    return SourceFile(path, name, b"")
+
+
+def load(file: SourceFile, known: Memory = memory.NOTHING) -> None:
+    """Reads the file's bytes. Raises Fault where there is nothing to read, Misuse where that is not allowed."""
+    try:
+        _load(file, known)
     except OSError as error:
         raise Misuse(f"cannot read {file.name}: {error.strerror}") from None
+
+
+def decoded(file: SourceFile) -> str:
+    """The file's text, its byte order mark included; raises Fault where it is not UTF-8."""
+    _check_encoding(file)
+    return bytes(file.data).decode("utf-8")
 
 
 def argument(path: str) -> SourceFile:

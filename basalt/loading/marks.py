@@ -27,9 +27,14 @@ class Lines:
         return Mark(line, offset - self._newlines[line - 1])
 
 
+def has_other_breaks(text: str) -> bool:
+    """Whether the text has line ends that YAML 1.1 counts and editors do not."""
+    return _OTHER_BREAKS.search(text) is not None
+
+
 def of_yaml(text: str) -> Callable[[Any], Mark]:
     """What makes a Mark of libyaml's own mark."""
-    if _OTHER_BREAKS.search(text) is None:
+    if not has_other_breaks(text):
         return _plain
     lines = Lines(text)
     return lambda mark: lines.mark(mark.index)

@@ -34,7 +34,8 @@ _AMBIGUOUS = re.compile(
     r"|[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+"  # exponents: each standard asks for another form
     rf"|{_SEXAGESIMAL}|{_INFINITE}|{_DATE}"
 )
-_GROUPED = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]*)?")  # digits, where there are underscores between them
+# Digits, where there are underscores between them.
+_GROUPED = re.compile(r"[-+]?([0-9][0-9_]*(\.[0-9_]*)?|\.[0-9_]+)([eE][-+]?[0-9]+)?")
 _FIRST_OF_NUMBER = frozenset("+-.0123456789")
 
 

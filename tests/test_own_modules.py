@@ -1,0 +1,210 @@
+"""A project's own modules: docs/how-to/own-module.md does what it says, and what a module gets wrong is a finding."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from basalt.compiling import compile_folder
+from tests.test_cli import ROOT, basalt
+
+PAGE = (ROOT / "docs" / "how-to" / "own-module.md").read_text(encoding="utf-8")
+_MADE = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}'
+_ENVIRONMENT = (
+    "apiVersion: basalt.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  modules:\n    own: {a: 1}\n"
+)
+
+
+def _block(language: str) -> str:
+    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """The project of the page."""
+    (tmp_path / "Pulumi.yaml").touch()
+    for file, text in (
+        ("modules/license_server.py", _block("python")),
+        ("stacks/lab/environment.yaml", _block("yaml")),
+    ):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text(text)
+    return tmp_path
+
+
+def test_the_page_runs(lab: Path) -> None:
+    shown = ""
+    for line in _block("console").splitlines(keepends=True):
+        if line.startswith("$ basalt "):
+            done = basalt(*line.split()[2:], cwd=lab)
+            assert (done.returncode, done.stderr) == (0, ""), done.stdout
+            if "explain" not in line:
+                done.stdout = ""
+            shown += line + done.stdout
+
+    assert shown == _block("console")
+    assert (lab / "build" / "lab" / "70-manifests" / "licenses" / "service-license-server.yaml").exists()
+    stamp = json.loads((lab / "build" / "lab" / "basalt.json").read_text())
+    assert stamp["inputs"].keys() == {"modules/license_server.py", "stacks/lab/environment.yaml"}
+    assert [*lab.rglob("__pycache__")] == []
+
+
+def test_a_value_that_breaks_its_schema_is_a_finding_at_its_line(lab: Path) -> None:
+    file = lab / "stacks" / "lab" / "environment.yaml"
+    file.write_text(file.read_text().replace("port: 27010", "prot: 27010"))
+
+    done = basalt("check", "lab", "--modules", cwd=lab)
+
+    assert done.returncode == 1
+    assert "stacks/lab/environment.yaml:8:7: Environment/lab spec.modules.license_server.prot: unknown field prot" in (
+        done.stdout
+    )
+    assert "hint: did you mean port?" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "lab"],
+        ["compile", "lab"],
+        ["fit", "lab"],
+        ["topology", "lab"],
+        ["report", "lab"],
+        ["plan", "lab", "lab"],
+        ["explain", "lab", "namespace/licenses"],
+        ["apply", "lab", "--yes", "--kubeconfig", "none"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_no_code_runs_without_the_flag(lab: Path, command: list[str]) -> None:
+    (lab / "modules" / "license_server.py").write_text("open('ran', 'w')\n")
+    (lab / "modules" / "__init__.py").write_text("open('ran', 'w')\n")
+    (lab / "modules" / "other.py").write_text("open('ran', 'w')\n")
+
+    done = basalt(*command, cwd=lab)
+
+    assert done.returncode != 0
+    assert not (lab / "ran").exists()
+    assert not (lab / "build").exists()
+
+
+def test_without_the_flag_the_finding_names_it(lab: Path) -> None:
+    done = basalt("check", "lab", cwd=lab)
+
+    assert done.returncode == 1
+    assert "modules/license_server.py is code of this project, and is not run [document-matches-schema]" in done.stdout
+    assert "hint: give --modules where you trust this project's code" in done.stdout
+
+
+FAULTS = {
+    "raises": (
+        "def manifests(declared, platform):\n    return [1 / 0]\n",
+        "own.py:2: ZeroDivisionError: division by zero",
+    ),
+    "no Python": ("def manifests(:\n", "own.py:1: SyntaxError: invalid syntax"),
+    "missing import": (
+        "\nimport no_such_package\n",
+        "own.py:2: ModuleNotFoundError: No module named 'no_such_package'",
+    ),
+    "leaves": ("import sys\nsys.exit(0)\n", "own.py:2: SystemExit: 0"),
+    "no function": ("", "own.py has no function manifests"),
+    "no schema": ("SCHEMA = {'type': 1}\n", "SCHEMA of modules/own.py is no JSON Schema"),
+    "no object": (
+        "def manifests(d, p):\n    yield {}\n",
+        "own.py makes something without apiVersion, kind and metadata",
+    ),
+    "no plain value": ("def manifests(d, p):\n    yield {1, 2}\n", "own.py makes something that is no plain value"),
+    "nothing to go through": (
+        "def manifests(d, p):\n    return 1\n",
+        "own.py:1: TypeError: 'int' object is not iterable",
+    ),
+}
+
+
+def _project(folder: Path, code: str | None) -> Path:
+    (folder / "Pulumi.yaml").touch()
+    (folder / "e").mkdir()
+    (folder / "e" / "environment.yaml").write_text(_ENVIRONMENT)
+    (folder / "modules").mkdir()
+    if code is not None:
+        (folder / "modules" / "own.py").write_text(code)
+    return folder
+
+
+@pytest.mark.parametrize(("code", "message"), FAULTS.values(), ids=FAULTS)
+def test_what_a_module_gets_wrong_is_a_finding(tmp_path: Path, code: str, message: str) -> None:
+    folder = _project(tmp_path, code)
+
+    (found,) = compile_folder(folder / "e", runs_modules=True).findings
+
+    assert (found.rule, found.pointer) == ("document-matches-schema", ("spec", "modules", "own"))
+    assert message in found.message
+    assert found.source.line == 6
+
+
+def test_a_module_that_is_not_there_is_a_finding_with_the_nearest_name(tmp_path: Path) -> None:
+    folder = _project(tmp_path, None)
+    (folder / "modules" / "owm.py").touch()
+
+    (found,) = compile_folder(folder / "e", runs_modules=True).findings
+
+    assert (found.message, found.hint) == ("no file modules/own.py in the project", "did you mean owm?")
+
+
+def test_a_module_outside_the_project_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    folder = _project(tmp_path / "project", None)
+    (tmp_path / "own.py").write_text("raise ValueError\n")
+    (folder / "modules" / "own.py").symlink_to("../../own.py")
+
+    (found,) = compile_folder(folder / "e", runs_modules=True).findings
+
+    assert found.message == "modules/own.py leads out of the project"
+
+
+def test_a_module_may_be_a_folder_and_print(tmp_path: Path) -> None:
+    folder = _project(tmp_path, None)
+    (folder / "modules" / "own").mkdir()
+    (folder / "modules" / "own" / "__init__.py").write_text(
+        "from .sizes import made\nprint('hello')\ndef manifests(declared, platform):\n    yield made\n"
+    )
+    (folder / "modules" / "own" / "sizes.py").write_text(f"made = {_MADE}\n")
+
+    done = basalt("compile", "e", "-o", "-", "--modules", cwd=folder)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "hello" not in done.stdout
+    assert "kind: ConfigMap" in done.stdout
+
+
+def test_a_plan_runs_each_sides_own_revision(tmp_path: Path) -> None:
+    folder = _project(tmp_path, f"def manifests(declared, platform):\n    yield {_MADE}\n")
+    for each in ("init -q -b main", "add .", "-c user.name=a -c user.email=a commit -q -m all"):
+        subprocess.run(["git", *each.split()], cwd=folder, check=True)
+    (folder / "modules" / "own.py").write_text(
+        "def manifests(declared, platform):\n    yield " + _MADE.replace('"c"', '"d"') + "\n"
+    )
+
+    done = basalt("plan", "main:e", "e", "--modules", "--format", "json", cwd=folder)
+    objects = json.loads(done.stdout)["objects"]
+
+    assert [[each["name"] for each in objects[kind]] for kind in ("add", "remove")] == [["d"], ["c"]]
+
+
+@pytest.mark.parametrize("name", ["../evil", "/evil", "..", "evil.sub", "os/../../evil", "Evil", "__init__", ""])
+def test_a_name_that_is_no_name_runs_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "project").mkdir()
+    folder = _project(tmp_path / "project", None)
+    ran = tmp_path / "ran"
+    for place in (tmp_path / "evil.py", folder / "evil.py", folder / "modules" / "__init__.py"):
+        place.write_text(f"open({str(ran)!r}, 'w')\n")
+    (folder / "e" / "environment.yaml").write_text(_ENVIRONMENT.replace("own:", f"{json.dumps(name)}:"))
+
+    findings = compile_folder(folder / "e", runs_modules=True).findings
+
+    assert "document-matches-schema" in {found.rule for found in findings}
+    assert not ran.exists()
