@@ -45,7 +45,11 @@ class Compilation:
 
 def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilation:
     """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file."""
-    gathered = gather(root)
+    return compile_gathered(gather(root), root, needs_environment=needs_environment)
+
+
+def compile_gathered(gathered: Gathered, root: Path, *, needs_environment: bool = False) -> Compilation:
+    """Everything that is to know about what was gathered; root is the folder or file that it stands for."""
     noted = _noted(gathered)
     unusable = _check_documents(gathered, noted)
     if needs_environment and gathered.environment is None and _broken(noted, unusable) is None:

@@ -60,6 +60,18 @@ def of_documents(documents: Iterable[Document], beside: Iterable[Path] = ()) -> 
     return gathered
 
 
+def of_files(sources: Iterable[SourceFile]) -> Gathered:
+    """What files say that need lie in no folder; nothing is extended."""
+    gathered = Gathered()
+    for file in sources:
+        files.take(file, gathered.reading)
+    texts = gathered.reading.documents
+    gathered.problems.extend(fault for text in texts for fault in faults(text))
+    _classify([found for text in texts for found in expand(text)], gathered)
+    _join_nodes(gathered)
+    return gathered
+
+
 def _tells(place: Place) -> bool:
     ref = place.ref
     if ref is None:

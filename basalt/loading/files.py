@@ -152,14 +152,26 @@ def read(path: Path, reading: Reading) -> None:
     """Adds one file to the reading."""
     name = os.fsencode(os.path.relpath(path)).decode("utf-8", "replace")  # a name need not be UTF-8; a report must
     file = SourceFile(path, name, b"")
-    reading.files.append(file)
     try:
         file.data = _load(file)
-        _parse_file(file, reading)
     except Fault as fault:
+        reading.files.append(file)
         reading.faults.append(TextFault(file, fault))
     except OSError as error:
         raise Misuse(f"cannot read {file.name}: {error.strerror}") from None
+    else:
+        take(file, reading)
+
+
+def take(file: SourceFile, reading: Reading) -> None:
+    """Adds a file whose bytes are there."""
+    reading.files.append(file)
+    try:
+        if not file.is_json and len(file.data) > YAML_BYTES:
+            raise _too_large(len(file.data), YAML_BYTES)
+        _parse_file(file, reading)
+    except Fault as fault:
+        reading.faults.append(TextFault(file, fault))
 
 
 def argument(path: str) -> SourceFile:
