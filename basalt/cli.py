@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")
     schema.add_argument("kind", metavar="KIND", help="Environment, Team, TrainingJob or Guardrail")
+    _add_init(add("init", "a new environment, its topology proposed from the nodes' own labels", environment=""))
     _add_cluster_commands(add)
     _add_sandbox(commands, common)
     return parser
@@ -76,6 +77,15 @@ def _add_fit(fit: _Parser) -> None:
         "stand for the declared ones, and jobs that run keep their places",
     )
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
+
+
+def _add_init(init: _Parser) -> None:
+    init.add_argument("folder", metavar="DIR", help="the folder of the new environment: not there yet, or empty")
+    init.add_argument(
+        "--nodes",
+        metavar="FILE",
+        help="what `kubectl get nodes -o json` or yaml prints (- for stdin); without it, documents to fill in",
+    )
 
 
 def _add_plan(add: Callable[..., _Parser]) -> None:

@@ -223,4 +223,5 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "apply": _late("basalt.cluster_commands", "apply"),
     "verify": _late("basalt.cluster_commands", "verify"),
     "sandbox": _late("basalt.sandbox_commands", "sandbox"),
+    "init": _late("basalt.init_commands", "init"),
 }
