@@ -10,7 +10,8 @@ from pathlib import Path
 from basalt import cli, names
 from basalt.gathering.documents import GROUP
 from basalt.gathering.folders import Gathered, gather
-from basalt.loading.files import SUFFIXES, Misuse
+from basalt.loading.files import SUFFIXES
+from basalt.loading.sources import Misuse
 
 _STACK = "Pulumi."  # the settings of a stack, stacks/Pulumi.<environment>.yaml
 _OUT_OF_SIGHT = "."

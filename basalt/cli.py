@@ -77,14 +77,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_fit(add("fit", "a verdict for every job, with its placement or its reason", environment=_ANYTHING))
     _add_plan(add)
-    _add_fmt(add("fmt", "formats YAML in place: values and comments stay what they are", environment=""))
     _add_report(add("report", "the report for a pull request: findings, verdicts, topology, what a change means",
                     environment=_ANYTHING))  # fmt: skip
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
-    _add_schema(add("schema", "the JSON Schema of a document, for editors", environment=""))
-    completion = add("completion", "the script that makes a shell complete basalt's words", environment="")
-    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+    _add_init(add("init", "a new environment, its topology proposed from the nodes' own labels", environment=""))
+    _add_aids(add)
     _add_cluster_commands(add)
     _add_sandbox(commands, common)
     return parser
@@ -115,10 +113,27 @@ def _add_fit(fit: Parser) -> None:
     fit.add_argument("--job", metavar="NAMESPACE/NAME", help="of this job only; the others still take their room")
 
 
+def _add_aids(add: Callable[..., Parser]) -> None:
+    """What helps with writing documents."""
+    _add_fmt(add("fmt", "formats YAML in place: values and comments stay what they are", environment=""))
+    _add_schema(add("schema", "the JSON Schema of a document, for editors", environment=""))
+    completion = add("completion", "the script that makes a shell complete basalt's words", environment="")
+    completion.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
+
+
 def _add_fmt(fmt: Parser) -> None:
     fmt.add_argument("paths", nargs="+", metavar="PATH", help="an environment, a folder, a file; - for stdin to stdout")
     fmt.add_argument("--check", action="store_true", help="change nothing; exit with 1 where a file would change")
     fmt.add_argument("--diff", action="store_true", help="change nothing; show what would change, and exit as --check")
+
+
+def _add_init(init: Parser) -> None:
+    init.add_argument("folder", metavar="DIR", help="the folder of the new environment: not there yet, or empty")
+    init.add_argument(
+        "--nodes",
+        metavar="FILE",
+        help="what `kubectl get nodes -o json` or yaml prints (- for stdin); without it, documents to fill in",
+    )
 
 
 def _add_plan(add: Callable[..., Parser]) -> None:
@@ -221,7 +236,7 @@ def _printable(message: str) -> str:
 
 
 def _failed(error: Exception) -> int:
-    from basalt.loading.files import Misuse
+    from basalt.loading.sources import Misuse
 
     if isinstance(error, Misuse):
         print(f"basalt: {_printable(' '.join(str(error).split()))}", file=sys.stderr)

@@ -17,7 +17,7 @@ from basalt.cluster.verifying import State, Verdict
 from basalt.commands import sound, write
 from basalt.compiling import Compilation
 from basalt.findings import Ref, Source
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.names import counted
 from basalt.objects import KubeObject, defined_kind, mapping
 from basalt.pointers import dotted, has, render

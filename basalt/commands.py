@@ -17,8 +17,8 @@ from basalt.fit.shapes import Fitting
 from basalt.gathering.documents import KINDS
 from basalt.gathering.folders import folder_of, project_of
 from basalt.loading import memory
-from basalt.loading.files import Misuse
 from basalt.loading.memory import Memory
+from basalt.loading.sources import Misuse
 from basalt.quantities import Resources
 from basalt.rendering import layout, switch
 from basalt.reporting import github, json_format, sarif, schema_files, shape_text, text, tree_text
@@ -275,4 +275,5 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "apply": _late("basalt.cluster_commands", "apply"),
     "verify": _late("basalt.cluster_commands", "verify"),
     "sandbox": _late("basalt.sandbox_commands", "sandbox"),
+    "init": _late("basalt.init_commands", "init"),
 }

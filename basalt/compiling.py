@@ -16,8 +16,8 @@ from basalt.gathering.folders import Gathered, gather, of_documents, project_of
 from basalt.index import Index
 from basalt.judging import Verdict
 from basalt.loading import inventories, memory
-from basalt.loading.files import SourceFile, TextFault
 from basalt.loading.memory import Memory
+from basalt.loading.sources import SourceFile, TextFault
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import Pointer
 
@@ -54,14 +54,29 @@ def compile_folder(
     """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file.
     runs_modules: whether the code in the project's own modules/ is trusted. known is what earlier runs found out: it
     saves time, and changes nothing."""
-    gathered = gather(root, known)
+    project = project_of(root) if runs_modules else None
+    return compile_gathered(
+        gather(root, known), root, needs_environment=needs_environment, project=project, known=known
+    )
+
+
+def compile_gathered(
+    gathered: Gathered,
+    root: Path,
+    *,
+    needs_environment: bool = False,
+    project: Path | None = None,
+    known: Memory = memory.NOTHING,
+) -> Compilation:
+    """Everything that is to know about what was gathered; root is the folder or file that it stands for, project the
+    folder whose modules/ are trusted, if they are."""
     noted = _noted(gathered)
     unusable = _check_documents(gathered, noted)
     if needs_environment and gathered.environment is None and _broken(noted, unusable) is None:
         hint = "add one: kind Environment of basalt.dev/v1alpha1"
         missing = Problem(_Folder(root), (), "no Environment document", hint)
         noted.setdefault("one-environment", []).append(missing)
-    index = _index(gathered, noted, unusable, project=project_of(root) if runs_modules else None)
+    index = _index(gathered, noted, unusable, project=project)
     verdict = _judged(index, known)
     name = gathered.environment.name if gathered.environment and gathered.environment.name else root.resolve().name
     return _compilation(name, gathered, index, verdict)

@@ -7,7 +7,7 @@ from basalt import names, pointers
 from basalt.api.schemas import show
 from basalt.findings import Ref, Source
 from basalt.index import Index
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 from basalt.reporting import json_format

@@ -7,7 +7,7 @@ from basalt import names
 from basalt.findings import Source
 from basalt.gathering.documents import Declaration
 from basalt.index import Index
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.objects import KubeObject, mapping
 from basalt.platform import groups_prefix
 from basalt.pointers import Pointer, get

@@ -10,8 +10,8 @@ from basalt.fit import beside, losing, running, surviving
 from basalt.fit.verdicts import State, Verdict, summary
 from basalt.index import Index
 from basalt.loading import files, snapshots
-from basalt.loading.files import Misuse
 from basalt.loading.snapshots import Snapshot
+from basalt.loading.sources import Misuse
 from basalt.reporting import fit_text, json_format
 
 Options = argparse.Namespace

@@ -16,8 +16,8 @@ from basalt.findings import Finding, Severity
 from basalt.formatting import formatting
 from basalt.gathering.folders import folder_of
 from basalt.loading import files
-from basalt.loading.files import Misuse, SourceFile
 from basalt.loading.limits import Fault
+from basalt.loading.sources import Misuse, SourceFile
 from basalt.names import counted
 from basalt.reporting import json_format, text
 

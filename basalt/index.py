@@ -17,8 +17,8 @@ from basalt.findings import Problem, Ref, Skipped
 from basalt.gathering import node_documents
 from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
-from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
+from basalt.loading.sources import SourceFile
 from basalt.objects import RELEASE, KubeObject, mapping
 from basalt.pointers import get
 from basalt.quantities import Resources, add, parse, parse_map

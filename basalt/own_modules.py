@@ -19,7 +19,7 @@ from basalt.api.schemas import Shape
 from basalt.findings import Problem
 from basalt.gathering.documents import Declaration, ref_of
 from basalt.loading import files
-from basalt.loading.files import SourceFile
+from basalt.loading.sources import SourceFile
 from basalt.objects import Manifest, mapping
 from basalt.platform import Platform
 from basalt.pointers import Pointer

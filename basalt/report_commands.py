@@ -11,7 +11,7 @@ from typing import Any
 from basalt import plan_commands
 from basalt.commands import compiled, exit_code, write
 from basalt.compiling import Compilation
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.plan.comparing import Plan, compare
 from basalt.reporting import json_format, report_facts, report_html, report_markdown, sarif
 

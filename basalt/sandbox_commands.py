@@ -12,7 +12,7 @@ from basalt import names
 from basalt.cluster import connection
 from basalt.commands import sound, write
 from basalt.gathering.folders import folder_of
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.names import counted
 from basalt.reporting import json_format
 from basalt.reporting.text import printable

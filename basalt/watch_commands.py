@@ -12,7 +12,7 @@ from basalt import names
 from basalt.commands import compiled_folder, lines_of, memory_of, paint
 from basalt.compiling import Compilation
 from basalt.gathering.folders import folder_of
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.reporting import text
 from basalt.watching import Stamps, changes, stamps
 

@@ -12,7 +12,8 @@ from basalt.compiling import compile_documents, compile_folder
 from basalt.findings import Finding, Ref, Severity
 from basalt.gathering.documents import API_VERSION, GROUP, Document
 from basalt.gathering.expanding import expand
-from basalt.loading.files import Misuse, SourceFile, TextDocument, discover
+from basalt.loading.files import discover
+from basalt.loading.sources import Misuse, SourceFile, TextDocument
 from basalt.pointers import Pointer
 from basalt.reporting import text
 from policies import manifests, unknowns

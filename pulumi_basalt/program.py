@@ -10,7 +10,7 @@ from basalt.compiling import Compilation, compile_folder
 from basalt.findings import Severity, fails
 from basalt.gathering.documents import Document
 from basalt.gathering.folders import folder_of
-from basalt.loading.files import Misuse, SourceFile
+from basalt.loading.sources import Misuse, SourceFile
 from basalt.objects import MANAGED_BY, KubeObject
 from basalt.rendering import layout
 from basalt.rendering.needs import in_order

@@ -9,8 +9,8 @@ from typing import Any
 
 import pulumi
 
-from basalt.loading.files import SourceFile
 from basalt.loading.marks import Mark
+from basalt.loading.sources import SourceFile
 from basalt.pointers import Pointer, dotted
 
 _KEY = "named"

@@ -41,7 +41,10 @@ ROWS = (
     ("basalt.judging", "basalt.remembering"),
     ("basalt.compiling", "basalt.reporting.json_format"),
     ("basalt.plan.comparing",),
-    ("basalt.rendering", "basalt.tree", "basalt.occupancy", "basalt.watching", "basalt.completion"),
+    (
+        "basalt.rendering", "basalt.tree", "basalt.occupancy", "basalt.watching", "basalt.completion",
+        "basalt.proposing",
+    ),
     ("basalt.reporting",),
     ("basalt.explaining", "basalt.explaining_groups"),
     ("basalt.cluster",),
@@ -51,7 +54,7 @@ ROWS = (
         "basalt.cluster_commands", "basalt.sandbox_commands", "basalt.fit_commands", "basalt.plan_commands",
         "basalt.fmt_commands", "basalt.watch_commands",
     ),
-    ("basalt.report_commands",),
+    ("basalt.report_commands", "basalt.init_commands"),
     ("basalt.cli",),
     ("basalt.__main__", "basalt.changes"),
 )  # fmt: skip
@@ -61,6 +64,7 @@ RIM = {
     "basalt.fit.pod_by_pod",  # its draws, from fixed seeds
     "basalt.loading.files",
     "basalt.loading.memory",
+    "basalt.loading.sources",
     "basalt.gathering.folders",
     "basalt.gathering.revisions",
     "basalt.rendering.switch",
@@ -80,6 +84,7 @@ RIM = {
     "basalt.watching",
     "basalt.plan_commands",
     "basalt.report_commands",
+    "basalt.init_commands",
     "basalt.sandbox_commands",
     "basalt.cli",
     "basalt.changes",

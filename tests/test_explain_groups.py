@@ -9,7 +9,7 @@ from basalt import explaining_groups
 from basalt.compiling import compile_folder
 from basalt.explaining_groups import Access
 from basalt.index import Index
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from tests.test_cli import ROOT, basalt
 
 ENVIRONMENT = "apiVersion: basalt.dev/v1alpha1\nkind: Environment\nmetadata: {name: case}\nspec: {}\n"

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from basalt.loading import files
-from basalt.loading.files import SourceFile
 from basalt.loading.memory import Memory
+from basalt.loading.sources import SourceFile
 from tests.attacked import run
 from tests.test_attacks import ENVIRONMENT, NODE, ROLE
 from tests.test_cli import basalt

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from basalt.compiling import Compilation, compile_folder
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.reporting import json_format, text
 
 Found = list[tuple[str, int]]  # rule, line

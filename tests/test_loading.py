@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from basalt.loading import files, inventories, json_text, nodes, scalars, yaml_text
 from basalt.loading.limits import Fault
+from basalt.loading.sources import Reading
 from basalt.loading.yaml_text import Parsed
 from basalt.pointers import Pointer
 
@@ -228,10 +229,10 @@ def test_lines_are_counted_as_editors_count_them() -> None:
     assert [parsed.positions[(key,)].line for key in "abc"] == [1, 2, 3]
 
 
-def _read(folder: Path, name: str, content: str | bytes) -> files.Reading:
+def _read(folder: Path, name: str, content: str | bytes) -> Reading:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    reading = files.Reading()
+    reading = Reading()
     files.read(path, reading)
     return reading
 
@@ -333,7 +334,7 @@ def test_a_yaml_file_up_to_the_limit_is_read(tmp_path: Path, size: int) -> None:
 def test_a_file_one_byte_beyond_its_limit_is_not_read(tmp_path: Path, name: str, size: int) -> None:
     with (tmp_path / name).open("wb") as file:
         file.truncate(size + 1)
-    reading = files.Reading()
+    reading = Reading()
     files.read(tmp_path / name, reading)
 
     (found,) = reading.faults

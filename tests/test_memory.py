@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from basalt.compiling import Compilation, compile_folder
 from basalt.loading import inventories, memory
-from basalt.loading.files import Misuse, SourceFile
 from basalt.loading.memory import Memory
+from basalt.loading.sources import Misuse, SourceFile
 from benchmarks import inventory
 from tests.test_planted import MISTAKES, Mistake
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from basalt.compiling import compile_folder
 from basalt.gathering.documents import Document
-from basalt.loading.files import SourceFile
+from basalt.loading.sources import SourceFile
 from basalt.objects import KubeObject
 from basalt.rendering import layout
 from basalt.rendering.needs import in_order

@@ -18,6 +18,7 @@ from basalt.fit.beside import Beside
 from basalt.index import Index
 from basalt.loading import files, snapshots
 from basalt.loading.snapshots import Snapshot
+from basalt.loading.sources import Misuse
 from tests.test_fit import CLASSES, ENVIRONMENT, HARD, RACK, job, node
 from tests.test_readme import ROOT
 
@@ -356,7 +357,7 @@ WAY_OUT = "give what kubectl get nodes,pods,podgroups -A -o json prints"
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_snapshot_is_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
-    with pytest.raises(files.Misuse) as misuse:
+    with pytest.raises(Misuse) as misuse:
         read(tmp_path / "now", text)
 
     found = str(misuse.value).removeprefix(f"{tmp_path}/")
@@ -391,7 +392,7 @@ def test_a_spoilt_snapshot_is_misuse_or_gives_verdicts(
 
     try:
         snapshot = read(folder / "now", json.dumps(value))
-    except files.Misuse:
+    except Misuse:
         return
     found = beside.judged(running.cluster(index, snapshot), snapshot)
     assert [each.job.key.name for each in found.verdicts] == ["j", "k"]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from basalt.loading.files import STAMP, Misuse
+from basalt.loading.files import STAMP
+from basalt.loading.sources import Misuse
 from basalt.rendering import switch
 from basalt.rendering.layout import Output
 

@@ -15,8 +15,8 @@ from basalt.deriving import derive, derive_hyper_nodes
 from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
 from basalt.index import Index
-from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Condition, Metadata, Node, Spec, Status
+from basalt.loading.sources import SourceFile
 from basalt.objects import KubeObject
 from basalt.reporting import tree_text
 from basalt.reporting.text import Paint

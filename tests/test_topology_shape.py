@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from basalt.fit import reading, shapes
 from basalt.fit.verdicts import State, verdicts
-from basalt.loading.files import Misuse
 from basalt.loading.nodes import Condition, Metadata, Node, Spec, Status, Taint
+from basalt.loading.sources import Misuse
 from basalt.objects import KubeObject
 from basalt.quantities import Resources
 from tests.test_fit import ENVIRONMENT, RACK

@@ -21,7 +21,7 @@ from kubernetes.config import kube_config
 
 from basalt import names
 from basalt.findings import Ref
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 
 PARALLEL = 8  # requests at a time
 _TIMEOUT = urllib3.Timeout(connect=5, read=35)  # seconds; a webhook may take 30

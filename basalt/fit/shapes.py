@@ -11,7 +11,7 @@ from basalt.fit import reading
 from basalt.fit.problem import PODS, Gang, Key, Problem, Shape, holds
 from basalt.fit.reasons import Reason, why_never
 from basalt.index import Index
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.quantities import Amount, Resources, is_extended, parse, show
 
 _EXAMPLE = "cpu=16,memory=128Gi,nvidia.com/gpu=8"

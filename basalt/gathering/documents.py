@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from basalt.findings import Ref, Source
-from basalt.loading.files import SourceFile
+from basalt.loading.sources import SourceFile
 from basalt.pointers import Pointer, has
 
 GROUP = "basalt.dev"

@@ -11,7 +11,7 @@ from basalt.findings import Problem
 from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Document
 from basalt.gathering.places import Spot
 from basalt.loading import scalars
-from basalt.loading.files import TextDocument
+from basalt.loading.sources import TextDocument
 from basalt.pointers import Pointer, get
 
 _LIST = "List"

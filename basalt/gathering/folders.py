@@ -13,9 +13,10 @@ from basalt.gathering.chart_values import is_chart_values
 from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
 from basalt.gathering.expanding import expand, faults, is_plain_list
 from basalt.loading import files, inventories, memory
-from basalt.loading.files import KNOWN_INVENTORY, Misuse, Reading, SourceFile
+from basalt.loading.files import KNOWN_INVENTORY
 from basalt.loading.memory import Memory
 from basalt.loading.nodes import Node
+from basalt.loading.sources import Misuse, Reading, SourceFile
 
 _EXTENDS = ("spec", "extends")
 
@@ -62,6 +63,18 @@ def of_documents(documents: Iterable[Document], beside: Iterable[Path] = ()) -> 
     told = [found for text in texts for found in expand(text) if _tells(found)]
     gathered.problems.extend(fault for text in texts for fault in faults(text) if _tells(fault[1].place))
     _classify([*told, *documents], gathered)
+    _join_nodes(gathered)
+    return gathered
+
+
+def of_files(sources: Iterable[SourceFile]) -> Gathered:
+    """What files say that need lie in no folder; nothing is extended."""
+    gathered = Gathered()
+    for file in sources:
+        files.take(file, gathered.reading)
+    texts = gathered.reading.documents
+    gathered.problems.extend(fault for text in texts for fault in faults(text))
+    _classify([found for text in texts for found in expand(text)], gathered)
     _join_nodes(gathered)
     return gathered
 

@@ -8,8 +8,8 @@ from basalt.findings import Problem
 from basalt.gathering.documents import Document
 from basalt.gathering.expanding import newest
 from basalt.loading import nodes
-from basalt.loading.files import SourceFile
 from basalt.loading.nodes import Node
+from basalt.loading.sources import SourceFile
 from basalt.objects import mapping
 
 Noted = tuple[str, Problem]  # the rule that speaks, and what it says

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from basalt.findings import Place, Ref, Source
 from basalt.gathering.documents import Declaration, Document
-from basalt.loading.files import SourceFile, TextFault
+from basalt.loading.sources import SourceFile, TextFault
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 

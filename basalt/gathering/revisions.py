@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from basalt import names
-from basalt.loading.files import SUFFIXES, Misuse
+from basalt.loading.files import SUFFIXES
+from basalt.loading.sources import Misuse
 
 _PROJECT = "Pulumi.yaml"
 _LINK, _FILE = "120000", "100"  # the modes of a symbolic link, and how those of files begin

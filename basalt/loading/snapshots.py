@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, TypedDict
 import msgspec
 
 from basalt.loading import nodes
-from basalt.loading.files import Misuse, SourceFile
 from basalt.loading.inventories import Places
 from basalt.loading.limits import YAML_BYTES, Fault
 from basalt.loading.nodes import Node
+from basalt.loading.sources import Misuse, SourceFile
 from basalt.pointers import Pointer
 
 _WAY_OUT = "give what kubectl get nodes,pods,podgroups -A -o json prints"

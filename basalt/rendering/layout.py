@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from basalt import __version__
-from basalt.loading.files import STAMP, SourceFile
+from basalt.loading.files import STAMP
+from basalt.loading.sources import SourceFile
 from basalt.objects import RELEASE, KubeObject, mapping
 from basalt.rendering import yaml_writer
 

@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from basalt.loading.files import STAMP, Misuse
+from basalt.loading.files import STAMP
+from basalt.loading.sources import Misuse
 from basalt.rendering.layout import Output, outputs_of
 
 _EXCHANGE = 2  # RENAME_EXCHANGE of linux/fs.h; RENAME_SWAP of macOS' sys/stdio.h has the same value
@@ -46,6 +47,56 @@ def replace(folder: Path, files: Sequence[Output]) -> bool:
     except OSError as error:
         raise Misuse(f"cannot write {folder}: {error.strerror}") from None
     return True
+
+
+def create(folder: Path, files: Sequence[Output]) -> None:
+    """Makes a folder that is not there yet, or is empty, hold exactly the files; a run that is killed leaves none of
+    them, or all. An empty folder stays the folder that it is, since a shell may stand in it: there the last file of
+    the list comes last.
+
+    Misuse where the folder holds anything, or cannot be written.
+    """
+    target = Path(os.path.realpath(folder))
+    try:
+        refuse_full(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _stage(target) as stage:
+            _write(stage / "tree", files)
+            _sync(stage / "tree", files)
+            if not target.exists():
+                os.rename(stage / "tree", target)
+                return
+            _move(stage / "tree", target, list(dict.fromkeys(Path(file.path).parts[0] for file in files)))
+    except OSError as error:
+        raise Misuse(f"cannot write {folder}: {error.strerror}") from None
+
+
+def refuse_full(folder: Path) -> None:
+    """Misuse where the folder holds anything, or is no folder."""
+    try:
+        held = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        if not os.path.islink(folder):
+            return
+        raise Misuse(f"{folder} is a link to nothing") from None
+    except OSError as error:
+        raise Misuse(f"cannot write {folder}: {error.strerror}") from None
+    if held:
+        more = f" and {len(held) - 1} more" if len(held) > 1 else ""
+        raise Misuse(f"{folder} holds {held[0]}{more}; name a folder that is not there yet, or an empty one")
+
+
+def _move(tree: Path, folder: Path, entries: Sequence[str]) -> None:
+    """Moves the entries into the empty folder one by one, or none of them."""
+    moved: list[str] = []
+    try:
+        for name in entries:
+            os.rename(tree / name, folder / name)
+            moved.append(name)
+    except OSError:
+        for name in reversed(moved):
+            os.rename(folder / name, tree / name)
+        raise
 
 
 def _present(target: Path, shown: Path) -> set[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from basalt.loading.files import Misuse
+from basalt.loading.sources import Misuse
 from basalt.sandbox import processes
 from basalt.sandbox.control_plane import ControlPlane, Progress
 from basalt.sandbox.manifests import Wanted

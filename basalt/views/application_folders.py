@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
-from basalt.loading.files import SourceFile
+from basalt.loading.sources import SourceFile
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from basalt.findings import Skipped
-from basalt.loading.files import SourceFile
+from basalt.loading.sources import SourceFile
 from basalt.objects import KubeObject, strings
 from basalt.pointers import get
 from basalt.views import chart_catalogue
