@@ -8,6 +8,7 @@ sys.path.insert(0, str(ROOT))  # so that the checkout's own rules are told, inst
 
 from basalt.rules import FAMILIES  # noqa: E402  # the path comes first
 from basalt.rules.rule import Rule  # noqa: E402
+from tools.docs.writing import write  # noqa: E402
 
 FOLDER = ROOT / "docs" / "rules"
 _ABOUT = """# The rules
@@ -46,15 +47,7 @@ def _anchor(family: str) -> str:
 
 
 def main() -> int:
-    wanted = pages()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path in FOLDER.iterdir():
-        if path.name not in wanted:
-            path.unlink()
-    for name, text in wanted.items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-    print(f"{FOLDER.relative_to(ROOT)}: {len(wanted)} files")
-    return 0
+    return write(FOLDER, pages())
 
 
 if __name__ == "__main__":

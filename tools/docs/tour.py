@@ -8,9 +8,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # so that the checkout's own compiler runs, installed or not
+
+from tools.docs.checkout import Checkout  # noqa: E402  # the path comes first
+
 FILE = ROOT / "docs" / "tour.md"
 PICTURE = ROOT / "docs" / "images" / "report.png"
-_JOBS = Path("stacks", "seed", "jobs.yaml")
+_JOBS = "stacks/seed/jobs.yaml"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PAGE = """\
 # A pull request that would strand a job
@@ -69,32 +73,6 @@ $ {fit}
 """
 
 
-class Checkout:
-    """A git repository with the environment seed on its branch main."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in ("seed", "base"):
-            shutil.copytree(ROOT / "stacks" / name, folder / "stacks" / name)
-        (folder / "Pulumi.yaml").touch()
-        self.run("git init --quiet --initial-branch main")
-        self.run("git add --all")
-        self.run("git -c user.name=a -c user.email=a@example.com commit --quiet --message seed")
-
-    def run(self, command: str) -> str:
-        """What the command prints."""
-        words = command.split()
-        own = [sys.executable, "-m", "basalt", *words[1:]] if words[0] == "basalt" else words
-        done = subprocess.run(own, cwd=self.folder, capture_output=True, text=True, check=False)
-        return done.stdout.strip() or done.stderr.strip()
-
-    def change(self, old: str, new: str) -> None:
-        path = self.folder / _JOBS
-        text = path.read_text(encoding="utf-8")
-        assert old in text
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-
 def text(folder: Path) -> str:
     """The page; the folder is an empty one to work in."""
     checkout = Checkout(folder)
@@ -105,9 +83,9 @@ def text(folder: Path) -> str:
         "report": "basalt report seed --base main:stacks/seed --format markdown",
         "fit": "basalt fit seed --job vision-train/allreduce",
     }
-    checkout.change("highestTier: leaf", "highestTier: rack")
+    checkout.change(_JOBS, "highestTier: leaf", "highestTier: rack")
     shown = {f"{name}_output": checkout.run(commands[name]) for name in ("diff", "check", "plan", "report")}
-    checkout.change("highestTier: rack", "highestTier: leaf, survive: rack")
+    checkout.change(_JOBS, "highestTier: rack", "highestTier: leaf, survive: rack")
     after = {
         "mended_output": checkout.run(commands["diff"]),
         "mended_check": checkout.run(commands["check"]),
@@ -124,7 +102,7 @@ def draw(folder: Path) -> bool:
         return False
     page = folder / "report.html"
     checkout = Checkout(folder / "checkout")
-    checkout.change("highestTier: leaf", "highestTier: rack")
+    checkout.change(_JOBS, "highestTier: leaf", "highestTier: rack")
     page.write_text(checkout.run("basalt report seed --base main:stacks/seed --format html"), encoding="utf-8")
     size = ["--window-size=1100,1250", "--hide-scrollbars", f"--screenshot={PICTURE}"]
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}", *size]
