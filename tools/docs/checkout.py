@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_COMMIT = "git -c user.name=a -c user.email=a@example.com commit --quiet --all --message"
+_PERSON = ("AUTHOR", "COMMITTER")
 
 
 class Checkout:
@@ -20,19 +20,17 @@ class Checkout:
         (folder / "Pulumi.yaml").touch()
         (folder / ".gitignore").write_text("/build/\n/.schemas/\n", encoding="utf-8")
         self.run("git init --quiet --initial-branch main && git add --all")
-        self.commit("the platform")
-
-    def commit(self, message: str) -> None:
-        self.run(f"git add --all && {_COMMIT} {shlex.quote(message)}")
+        self.run("git commit --quiet --message seed")
 
     def run(self, command: str) -> str:
         """What the command, a line of bash, prints: to stdout, else to stderr."""
         own = f'basalt() {{ {shlex.quote(sys.executable)} -m basalt "$@"; }}\n'
         state = {"XDG_STATE_HOME": str(self.folder / ".git" / "state"), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+        git = {f"GIT_{who}_{what}": "basalt@example.com" for who in _PERSON for what in ("NAME", "EMAIL")}
         done = subprocess.run(
             ["bash", "-c", own + command],
             cwd=self.folder,
-            env={**os.environ, **state},
+            env={**os.environ, **state, **git},
             capture_output=True,
             text=True,
             check=False,

@@ -170,7 +170,8 @@ def _of_kind(kind: str, schema: Mapping[str, Any]) -> str:
 def _of_part(part: str, environment: Mapping[str, Any]) -> str:
     schema = environment["properties"]["spec"]["properties"][part]
     tables = _Page(environment["$defs"], {}).text(f"spec.{part}", schema)
-    about = f"The fields of this part of an [Environment](environment.md). What it installs: [{part}](../parts/{part}.md).\n"
+    installs = f"[{part}](../parts/{part}.md)"
+    about = f"The fields of this part of an [Environment](environment.md). What it installs: {installs}.\n"
     return "\n".join([f"# The part `{part}`\n", about, *tables]).rstrip() + "\n"
 
 
@@ -218,7 +219,7 @@ def _json(value: Any) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text if text else "One of them."
+    return text or "One of them."
 
 
 def _cell(text: str) -> str:
