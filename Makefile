@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench sbom audit fuzz fuzz-coverage killed wheel performance clean preview
+.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs site golden lock bench sbom audit fuzz fuzz-coverage killed wheel performance clean preview
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -22,6 +22,10 @@ $(VENV)/.pulumi: requirements-pulumi.txt $(VENV)/.runtime
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.pulumi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.docs: requirements-docs.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.txt
 	@touch $@
 
 $(VENV)/.fuzzing: requirements-fuzzing.txt $(VENV)/.dev
@@ -74,10 +78,19 @@ charts: $(VENV)/.runtime ## what Basalt knows of the charts in the pinned Go mod
 arguments: $(VENV)/.dev ## pulumi_basalt/arguments.py: the components' arguments, from the schemas of the documents
 	$(BIN)/python tools/arguments/generate.py
 
-docs: $(VENV)/.runtime ## docs/rules, docs/tour.md, and what Basalt says about Volcano's own examples (that part needs Go)
+docs: $(VENV)/.runtime ## the generated pages of docs/, and what the commands on the others print (one page needs Go)
 	$(BIN)/python tools/docs/rule_pages.py
+	$(BIN)/python tools/docs/document_pages.py
+	$(BIN)/python tools/docs/command_pages.py
+	$(BIN)/python tools/docs/pictures.py
+	$(BIN)/python tools/docs/how_to.py
+	$(BIN)/python tools/docs/lists.py
 	$(BIN)/python tools/docs/tour.py
 	$(BIN)/python tools/docs/volcano_examples.py
+
+# The variable leaves out what Material's makers say about the end of MkDocs.
+site: $(VENV)/.docs ## build/site: docs/ as a site, strict, every link checked; to search it: python -m http.server -d build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 agreement: $(VENV)/.dev ## docs/agreement.md: what the real API server and Volcano's webhooks say about the cases (needs Go)
 	$(BIN)/python tools/agreement/generate.py

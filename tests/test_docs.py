@@ -1,19 +1,116 @@
-"""The generated pages under docs/ are what their generators write now."""
+"""The generated pages under docs/ are what their generators write now, and they leave nothing out."""
 
+from collections.abc import Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from basalt.api.schemas import PARTS, document_schema
+from basalt.commands import COMMANDS
+from basalt.gathering.documents import KINDS
 from tools import go_modules
-from tools.docs import rule_pages, volcano_examples
+from tools.docs import command_pages, document_pages, how_to, lists, pictures, rule_pages, tour, volcano_examples
 
 NOT_CURRENT = "run `make docs` and read the difference"
 
 
-def test_pages_of_the_rules_are_current() -> None:
-    written = {path.name: path.read_text(encoding="utf-8") for path in rule_pages.FOLDER.iterdir()}
+def written(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
 
-    assert written == rule_pages.pages(), NOT_CURRENT
+
+def test_pages_of_the_rules_are_current() -> None:
+    assert written(rule_pages.FOLDER) == rule_pages.pages(), NOT_CURRENT
+
+
+def test_pages_of_the_documents_are_current() -> None:
+    assert written(document_pages.FOLDER) == document_pages.pages(), NOT_CURRENT
+
+
+def test_pictures_are_current() -> None:
+    assert written(pictures.FOLDER) == pictures.pictures(), NOT_CURRENT
+
+
+@pytest.mark.parametrize("file", lists.lists(), ids=lambda file: file.parent.name)
+def test_list_of_pages_is_current(file: Path) -> None:
+    assert file.read_text(encoding="utf-8") == lists.lists()[file], NOT_CURRENT
+
+
+@pytest.mark.parametrize("page", sorted(command_pages.pages(lambda name: "")))
+def test_page_of_a_command_says_what_its_parser_does(page: str) -> None:
+    text = command_pages.pages(lambda name: "")[page]
+    told = {line for line in text.splitlines() if line.strip() and not line.startswith("More: ")}
+
+    assert told <= set((command_pages.FOLDER / page).read_text(encoding="utf-8").splitlines()), NOT_CURRENT
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_page_with_an_example(command: str) -> None:
+    text = (command_pages.FOLDER / f"{command}.md").read_text(encoding="utf-8")
+
+    assert f"$ basalt {command}" in text, "add one to EXAMPLES in tools/docs/command_pages.py"
+
+
+@pytest.mark.slow
+def test_examples_of_the_commands_are_current() -> None:
+    assert written(command_pages.FOLDER) == command_pages.pages(), NOT_CURRENT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", how_to.PAGES)
+def test_what_the_commands_of_a_how_to_print_is_current(page: str) -> None:
+    text = (how_to.FOLDER / page).read_text(encoding="utf-8")
+
+    assert "```console\n$ basalt " in text
+    assert text == how_to.text(page), NOT_CURRENT
+
+
+def test_a_change_that_a_how_to_shows_has_to_fit_its_file(tmp_path: Path) -> None:
+    page = '```diff title="stacks/seed/teams.yaml"\n-  no such line\n+  another\n```\n'
+
+    with pytest.raises(AssertionError, match="teams.yaml says 0 times"):
+        how_to.rendered(page, how_to.Checkout(tmp_path))
+
+
+@pytest.mark.slow
+def test_tour_is_current(tmp_path: Path) -> None:
+    assert tour.FILE.read_text(encoding="utf-8") == tour.text(tmp_path), NOT_CURRENT
+
+
+def fields(schema: Any, definitions: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
+    """The names of all fields in the schema."""
+    name = schema.get("$ref", "").rpartition("/")[2]
+    if name and name not in above:
+        yield from fields(definitions[name], definitions, (*above, name))
+    for field, below in schema.get("properties", {}).items():
+        yield field
+        yield from fields(below, definitions, above)
+    for inner in ("items", "additionalProperties"):
+        if isinstance(schema.get(inner), dict):
+            yield from fields(schema[inner], definitions, above)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_of_a_document_is_on_its_page(kind: str) -> None:
+    schema, pages = document_schema(kind), document_pages.pages()
+    spec = dict(schema["properties"]["spec"]["properties"])
+    text = pages[document_pages.file_of(kind)] + "".join(pages[f"{part}.md"] for part in PARTS if part in spec)
+    definitions = schema.get("$defs", {})
+    found = {field for part in ("metadata", "spec") for field in fields(schema["properties"][part], definitions)}
+
+    assert [field for field in sorted(found) if f"`{field}`" not in text] == []
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_boxes_of_a_picture_do_not_overlap(name: str) -> None:
+    boxes = pictures.PICTURES[name].boxes.items()
+
+    assert [
+        (one, other)
+        for (one, a), (other, b) in combinations(boxes, 2)
+        if abs(a.column - b.column) < 1 and abs(a.row - b.row) < 1
+    ] == []
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Writes requirements.txt (what the compiler needs, and its build backend), requirements-pulumi.txt (what `pulumi up`
-needs on top), requirements-dev.txt (what the tests need on top of both) and requirements-fuzzing.txt from
-pyproject.toml, with the hash of every file and no download address."""
+needs on top), requirements-dev.txt (what the tests need on top of both), requirements-docs.txt (what builds the site
+of docs/, beside all of these) and requirements-fuzzing.txt from pyproject.toml, with the hash of every file and no
+download address."""
 
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+LOCKS = ["requirements.txt", "requirements-pulumi.txt", "requirements-dev.txt"]
 _QUIET = ["--quiet", "--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-header"]
 _NO_ADDRESSES = ["--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host", "--no-annotate"]
 
@@ -21,11 +23,12 @@ def lock(output: str, wanted: list[str], constraints: list[str]) -> None:
 def main() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     build = project["build-system"]["requires"]
-    lock("requirements.txt", [*project["project"]["dependencies"], *build], [])
+    lock(LOCKS[0], [*project["project"]["dependencies"], *build], [])
     dev = [each for each in project["dependency-groups"]["dev"] if each not in build]
     pulumi = project["project"]["optional-dependencies"]["pulumi"]
-    lock("requirements-pulumi.txt", pulumi, ["requirements.txt"])
-    lock("requirements-dev.txt", dev, ["requirements.txt", "requirements-pulumi.txt"])
+    lock(LOCKS[1], pulumi, LOCKS[:1])
+    lock(LOCKS[2], dev, LOCKS[:2])
+    lock("requirements-docs.txt", project["dependency-groups"]["docs"], LOCKS)
     lock("requirements-fuzzing.txt", project["dependency-groups"]["fuzzing"], ["requirements.txt"])
 
 

@@ -140,13 +140,13 @@ class _Page:
 def pages() -> dict[str, str]:
     """The text of every file of docs/documents, by its name."""
     schemas = {kind: document_schema(kind) for kind in KINDS}
-    found = {_file(kind): _of_kind(kind, schema) for kind, schema in schemas.items()}
+    found = {file_of(kind): _of_kind(kind, schema) for kind, schema in schemas.items()}
     environment = schemas["Environment"]
     for part in PARTS:
-        found[_file(part)] = _of_part(part, environment)
-    kinds = [f"| [{kind}]({_file(kind)}) | {_cell(schema['description'])} |" for kind, schema in schemas.items()]
+        found[file_of(part)] = _of_part(part, environment)
+    kinds = [f"| [{kind}]({file_of(kind)}) | {_cell(schema['description'])} |" for kind, schema in schemas.items()]
     spec = environment["properties"]["spec"]["properties"]
-    parts = [f"| [`spec.{part}`]({_file(part)}) | {_cell(spec[part]['description'])} |" for part in PARTS]
+    parts = [f"| [`spec.{part}`]({file_of(part)}) | {_cell(spec[part]['description'])} |" for part in PARTS]
     tables = [
         "| kind | what it is |",
         "|---|---|",
@@ -158,7 +158,7 @@ def pages() -> dict[str, str]:
 
 
 def _of_kind(kind: str, schema: Mapping[str, Any]) -> str:
-    elsewhere = {f"spec.{part}": _file(part) for part in PARTS} if kind == "Environment" else {}
+    elsewhere = {f"spec.{part}": file_of(part) for part in PARTS} if kind == "Environment" else {}
     page = _Page(schema.get("$defs", {}), elsewhere)
     fields = schema["properties"]
     tables = [*page.text("metadata", fields["metadata"]), *page.text("spec", fields["spec"])]
@@ -175,7 +175,7 @@ def _of_part(part: str, environment: Mapping[str, Any]) -> str:
     return "\n".join([f"# The part `{part}`\n", about, *tables]).rstrip() + "\n"
 
 
-def _file(name: str) -> str:
+def file_of(name: str) -> str:
     """TrainingJob -> training-job.md."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower() + ".md"
 
