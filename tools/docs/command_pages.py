@@ -20,13 +20,14 @@ FOLDER = ROOT / "docs" / "commands"
 RECORDED = ROOT / "tools" / "docs" / "recorded"  # what commands print that need a cluster, from one run with one
 _ABOUT = """# Commands
 
-`ENV` is an environment's folder, or its name under `stacks/`. `check` and `fit` also take a folder of plain manifests, or
-one file. Output goes to stdout, progress to stderr.
+`ENV` is an environment's folder, or its name under `stacks/`. `check` and `fit` also take a folder of plain manifests,
+or one file. Output goes to stdout, progress to stderr.
 
 | exit code | means |
 |---|---|
 | 0 | clean |
-| 1 | an error finding, any finding with `--strict`; for `fit` a job that can never run; for `plan` the verdict `blocked`, with `--strict` also `disruptive` |
+| 1 | an error finding; with `--strict` any finding |
+| 1 | `fit`: a job that can never run; `plan`: the verdict `blocked`, with `--strict` also `disruptive` |
 | 2 | misuse: an unknown command, option or environment, a folder that cannot be read or written; one line on stderr |
 | 3 | a bug in Basalt, with the traceback |
 

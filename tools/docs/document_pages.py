@@ -18,10 +18,10 @@ from tools.docs.writing import write  # noqa: E402
 FOLDER = ROOT / "docs" / "documents"
 _ABOUT = """# Documents
 
-An environment is a folder of documents. All `*.yaml`, `*.yml` and `*.json` files under it are read, in any layout, several
-documents to a file. Every document begins with `apiVersion: basalt.dev/v1alpha1`. Beside Basalt's own kinds a folder may
-hold any Kubernetes object, and the nodes as `kubectl get nodes -o json` prints them. A field that no schema knows is an
-error, with the nearest name that is known.
+An environment is a folder of documents. All `*.yaml`, `*.yml` and `*.json` files under it are read, in any layout,
+several documents to a file. Every document begins with `apiVersion: basalt.dev/v1alpha1`. Beside Basalt's own kinds a
+folder may hold any Kubernetes object, and the nodes as `kubectl get nodes -o json` prints them. A field that no schema
+knows is an error, with the nearest name that is known.
 
 `basalt schema KIND` prints the JSON Schema that these pages are written from; with it [editors](../editors.md) complete
 fields and mark mistakes. A quantity is what Kubernetes writes: `8`, `500m`, `128Gi`.
@@ -47,7 +47,7 @@ class _Section(NamedTuple):
 
 
 class _Page:
-    """Writes the tables of a schema and of the maps in it, each map once. inside is what the page's links begin with."""
+    """Writes the tables of a schema and of the maps in it, each map once."""
 
     def __init__(self, definitions: Mapping[str, Any], pages: Mapping[str, str]) -> None:
         self.definitions = definitions

@@ -1,11 +1,11 @@
-"""Runs the pages of docs/how-to and writes what their commands print: `make docs`. A page is written by hand, but for the
-outputs; a test compares these with what comes out now.
+"""Runs the pages of docs/how-to and writes what their commands print: `make docs`. A page is written by hand, but for
+the outputs; a test compares these with what comes out now.
 
 A page begins in a project that has the environments of stacks/. Its blocks are taken from top to bottom:
 
     ```yaml title="stacks/seed/teams.yaml"     a new file, or one that is replaced
-    ```diff title="stacks/seed/teams.yaml"     a change: lines of the file that begin with a space or - give way to those
-                                               with a space or +
+    ```diff title="stacks/seed/teams.yaml"     a change: the lines that begin with a space or - stand in the
+                                               file once, and give way to those with a space or +
     ```console                                 commands, each after "$ ", and what they print
 """
 

@@ -13,6 +13,10 @@ from tools.docs.writing import write  # noqa: E402  # the path comes first
 FOLDER = ROOT / "docs" / "images" / "concepts"
 _LETTER, _LINE, _PADDING = 7.2, 18, 12  # of text in pixels, on the wide side: no reader's font is known
 _FILLS = {"plain": "#e8eef6", "good": "#dff0df", "bad": "#f8dedb", "note": "#fbf0d2"}
+_HEAD = (
+    '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+    '<path d="M0 0L8 4L0 8z" fill="#808080"/></marker></defs>'
+)
 
 
 class Box(NamedTuple):
@@ -59,7 +63,7 @@ class _Grid:
         return 10 + box.column * (self.width + self.wide), 10 + box.row * (self.height + self.high)
 
     def ends(self, start: Box, end: Box) -> tuple[float, float, float, float]:
-        """Where an arrow between the two begins and ends: at their sides where they share a row, else top and bottom."""
+        """Where an arrow between the two begins and ends: at the sides in one row, else at top and bottom."""
         (x, y), (to_x, to_y) = self.corner(start), self.corner(end)
         if abs(start.row - end.row) < 1 and start.column != end.column:
             forth = start.column < end.column
@@ -84,8 +88,7 @@ def svg(picture: Picture) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="sans-serif" font-size="13">',
         f"<title>{escape(picture.title)}</title>",
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
-        '<path d="M0 0L8 4L0 8z" fill="#808080"/></marker></defs>',
+        _HEAD,
         *(_arrow(grid.ends(picture.boxes[each.start], picture.boxes[each.end]), each.label) for each in picture.arrows),
         *(_box(grid, box) for box in picture.boxes.values()),
         "</svg>",

@@ -81,9 +81,9 @@ def _pages(folder: Path) -> Iterator[Any]:
 
 def _elsewhere(page: Path) -> Iterator[Path]:
     """What the page links to that is no page of docs/."""
-    found = list[str]()
-    _outside_of_code(page.read_text(encoding="utf-8"), lambda text: found.extend(m[0] for m in _LINK.findall(text)) or "")
-    yield from (target for link in found if (target := _target(page, link)) and _is_elsewhere(target))
+    prose = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    found = (_target(page, match[1]) for match in _LINK.finditer(prose))
+    yield from (target for target in found if target and _is_elsewhere(target))
 
 
 def _target(page: Path, link: str) -> Path | None:
