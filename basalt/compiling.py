@@ -2,7 +2,7 @@
 which reads the files.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered, gather, of_documents
 from basalt.index import Index
 from basalt.loading.files import SourceFile, TextFault
+from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import Pointer
 
@@ -147,12 +148,34 @@ def _index(
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
     objects = raw
     if environment and derives:
-        objects = [*deriving.derive(environment, usable, gathered.all_nodes, unusable), *raw]
+        objects = [*derived(environment, usable, gathered.all_nodes, unusable, raw), *raw]
     if not is_whole:
         objects = [each for each in objects if _is_asked_for(each, environment)]
     broken = _broken(noted, unusable)
     catalog = _catalog(environment, raw, is_whole=is_whole)
     return Index(gathered, objects, catalog, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole)
+
+
+def derived(
+    environment: Declaration,
+    declarations: tuple[Declaration, ...],
+    nodes: tuple[Node, ...],
+    unusable: frozenset[Declaration],
+    raw: Iterable[KubeObject],
+) -> Iterator[KubeObject]:
+    """The objects that follow from declarations. Basalt's own defaults for Volcano's scheduler give way to a raw
+    manifest of their identity."""
+    given = {_key(each) for each in raw}
+    is_declared = "scheduler" in mapping(environment.spec.get("volcano")) or "delivery" in environment.spec
+    for each in deriving.derive(environment, declarations, nodes, unusable):
+        is_default = each.module == "scheduler" and (each.ref.kind == "Namespace" or not is_declared)
+        if not (is_default and _key(each) in given):
+            yield each
+
+
+def _key(declared: KubeObject) -> tuple[str, str, str | None, str]:
+    ref = declared.ref
+    return ref.group, ref.kind, ref.namespace, ref.name
 
 
 def _is_asked_for(declared: KubeObject, environment: Declaration | None) -> bool:

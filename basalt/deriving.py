@@ -137,7 +137,7 @@ def _hyper_nodes(spec: Mapping[str, Any], nodes: tuple[Node, ...], volcano: vers
     return topology.hyper_nodes(
         domains,
         members=declared.get("members", "exact"),
-        with_tier_names=volcano >= topology.TIER_NAMES_SINCE,
+        with_tier_names=declared.get("tierNames", True) and volcano >= topology.TIER_NAMES_SINCE,
         selector=declared.get("nodeSelector", {}),
     )
 
