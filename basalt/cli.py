@@ -55,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_plan(add)
     _add_report(add("report", "the report for a pull request: findings, verdicts, topology, what a change means",
                     environment=_ANYTHING))  # fmt: skip
+    _add_import(
+        add("import", "plain manifests to a new environment, which compiles to the same objects", environment="")
+    )
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
     schema = add("schema", "the JSON Schema of a document, for editors", environment="")
@@ -83,6 +86,15 @@ def _add_plan(add: Callable[..., _Parser]) -> None:
     side = f"{_ANYTHING}; or REV:ENV, one at a revision of the git repository"
     plan.add_argument("base", metavar="BASE", help=side)
     plan.add_argument("head", metavar="HEAD", help="the same, with the change made")
+
+
+def _add_import(command: _Parser) -> None:
+    command.add_argument(
+        "folder", metavar="DIR", help="a folder of plain manifests, one file, or - for stdin (kubectl get ... -o yaml)"
+    )
+    command.add_argument(
+        "-o", "--output", metavar="OUT", help="the new environment's folder; default stacks/<name of DIR>"
+    )
 
 
 def _add_report(report: _Parser) -> None:

@@ -218,6 +218,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "explain": explain,
     "schema": schema,
     "fit": _late("basalt.fit_commands", "fit"),
+    "import": _late("basalt.import_commands", "import_"),
     "plan": _late("basalt.plan_commands", "plan"),
     "report": _late("basalt.report_commands", "report"),
     "apply": _late("basalt.cluster_commands", "apply"),

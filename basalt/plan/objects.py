@@ -73,9 +73,14 @@ def _changed(base: KubeObject, head: KubeObject, catalog: Catalog) -> Changed:
 
 def changes_between(base: Mapping[str, Any], head: Mapping[str, Any], ref: Ref, catalog: Catalog) -> tuple[Change, ...]:
     """What differs for a cluster that takes them, as it is written: not what two spellings of one object differ by."""
-    real = [each.pointer for each in _amount_wise(stored(base, ref), stored(head, ref), ref, catalog)]
-    written = _amount_wise(base, head, ref, catalog)
+    real = [each.pointer for each in stored_changes(base, head, ref, catalog)]
+    written = _amount_wise(base, head, ref, catalog) if real else []
     return tuple(each for each in written if any(_overlap(each.pointer, pointer) for pointer in real))
+
+
+def stored_changes(base: Mapping[str, Any], head: Mapping[str, Any], ref: Ref, catalog: Catalog) -> list[Change]:
+    """What differs between the objects that a cluster makes of them."""
+    return _amount_wise(stored(base, ref), stored(head, ref), ref, catalog)
 
 
 def _amount_wise(before: Mapping[str, Any], after: Mapping[str, Any], ref: Ref, catalog: Catalog) -> list[Change]:
