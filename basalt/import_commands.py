@@ -82,11 +82,7 @@ def _compiled(root: Path, options: Options) -> Compilation:
 
 
 def _unreadable(compilation: Compilation) -> tuple[Finding, ...]:
-    return tuple(
-        replace(each, waived=False)
-        for each in compilation.findings
-        if each.rule in _UNREADABLE and each.severity is Severity.ERROR
-    )
+    return tuple(each for each in compilation.findings if each.rule in _UNREADABLE and each.severity is Severity.ERROR)
 
 
 def _source(compilation: Compilation, root: Path) -> Source:

@@ -1,4 +1,4 @@
-"""Which objects become documents: proposes, compiles, compares, and takes back what does not come out the same. Pure."""
+"""Which objects become documents: proposes, compiles, compares, and takes back what comes out otherwise. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import get
 from basalt.views.domains import tiers_of
-from modules import scheduler
+from modules import scheduler, tenancy
 
 _TEMPLATE, _FLOW = ("flow.volcano.sh", "JobTemplate"), ("flow.volcano.sh", "JobFlow")
 _JOBS = {("batch.volcano.sh", "Job"), ("batch.volcano.sh", "CronJob"), _TEMPLATE}
@@ -68,7 +68,7 @@ def _is_single(each: KubeObject, counts: Mapping[Identity, int]) -> bool:
 
 
 def _started(name: str, wanted: Wanted, versions: Versions) -> Proposal:
-    """The versions and the scheduler's configuration: with who installs Volcano, where that makes just what is there."""
+    """The versions and the scheduler's configuration; who installs Volcano, where that makes just what is there."""
     told = {product: {"version": version} for product, version in versions._asdict().items() if version is not None}
     plain = Proposal(name, told)
     newest = version_of(Declaration(plain.environment, ()), "volcano")
@@ -147,7 +147,7 @@ def _note(fault: Fault, wanted: Wanted, reasons: dict[Identity, str]) -> None:
         reasons[(*group, "default", fault.part[1])] = fault.reason
     elif fault.part[0] == "Team":
         for key, each in wanted.objects.items():
-            if each.labels.get(teams.TEAM_LABEL) == fault.part[1]:
+            if each.labels.get(tenancy.TEAM_LABEL) == fault.part[1]:
                 reasons.setdefault(key, f"team {fault.part[1]} is no Team: {fault.reason}")
 
 

@@ -1,4 +1,4 @@
-"""Queues, PriorityClasses and the scheduler's configuration to the entries of an Environment that might make them. Pure."""
+"""Queues, PriorityClasses and the scheduler's configuration to entries of an Environment that might make them. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

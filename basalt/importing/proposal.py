@@ -17,6 +17,7 @@ from basalt.loading.nodes import Node
 from basalt.objects import KubeObject
 from basalt.plan.objects import stored_changes
 from basalt.pointers import dotted
+from basalt.views import sensitive
 
 NOWHERE = SourceFile(Path("proposal.yaml"), "proposal.yaml", b"")
 Identity = tuple[str, str, str, str]  # API group, kind, namespace, name
@@ -118,16 +119,17 @@ def differs(generated: KubeObject, there: KubeObject, catalog: Catalog) -> str |
     if not changes:
         return None
     more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
-    return f"{_told(changes[0])}{more}"
+    return f"{_told(changes[0], there)}{more}"
 
 
-def _told(change: Change) -> str:
-    at = dotted(change.pointer)
+def _told(change: Change, there: KubeObject) -> str:
+    at, is_secret = dotted(change.pointer), sensitive.is_at(there.value, change.pointer)
+    before, after = ("***" if is_secret else _shown(each) for each in (change.before, change.after))
     if change.after is None:
-        return f"{at}: {_shown(change.before)} has no place in a document"
+        return f"{at}: {before} has no place in a document"
     if change.before is None:
-        return f"a document adds {at}: {_shown(change.after)}"
-    return f"{at} is {_shown(change.before)}, a document makes it {_shown(change.after)}"
+        return f"a document adds {at}: {after}"
+    return f"{at} is {before}, a document makes it {after}"
 
 
 def _shown(value: Any) -> str:

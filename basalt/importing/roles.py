@@ -32,8 +32,8 @@ class Unspeakable(Exception):
     """No document says what the object says; the message is the reason."""
 
 
-def role(task: Mapping[str, Any], framework: str, volumes: list[dict[str, Any]], *, terse: bool) -> Role:
-    """The role; terse leaves out what the framework adds by itself. volumes are those of the job."""
+def role(task: Mapping[str, Any], framework: str, *, terse: bool) -> Role:
+    """The role; terse leaves out what the framework adds by itself."""
     pod = mapping(get(task, ("template", "spec")))
     container = _container(task, pod)
     found: Role = {"replicas": task.get("replicas", 1)}

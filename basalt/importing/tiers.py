@@ -134,11 +134,10 @@ def _template(level: list[_Domain], nodes: Mapping[str, Node], key: str, pattern
     """The nameTemplate under which the label names these domains; None where it does not."""
     values: dict[str, set[str]] = {}
     for node in nodes.values():
-        domain = _part(node.labels.get(key), pattern)
-        if domain:
-            values.setdefault(domain, set()).add(node.name)
+        if part := _part(node.labels.get(key), pattern):
+            values.setdefault(part, set()).add(node.name)
     template: str | None = None
-    by_nodes = {frozenset(names): domain for domain, names in values.items()}
+    by_nodes = {frozenset(names): part for part, names in values.items()}
     for domain in level:
         value = by_nodes.get(domain.nodes)
         folded = value.lower().replace("_", "-") if value else ""

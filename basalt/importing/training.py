@@ -121,7 +121,7 @@ def _of_mpi(plugins: Mapping[str, Any], tasks: list[Mapping[str, Any]]) -> Spec:
              if each.get("name") == "SLOTS"]  # fmt: skip
     workers = next((task for task in tasks if task.get("name") == "worker"), {})
     if slots and str(slots[0]).isdecimal() and str(slots[0]) != str(_gpus(workers)):
-        found["slots"] = int(slots[0])
+        found["slots"] = int(str(slots[0]))
     return {"mpi": found} if found else {}
 
 
@@ -165,7 +165,7 @@ def _topology(topology: Mapping[str, Any], tiers: Mapping[int, str]) -> Spec:
 def _with_roles(head: Spec, more: Spec, tasks: list[Mapping[str, Any]], *, terse: bool) -> Iterator[Spec]:
     """The spec with a role for each task; the master of a pytorch job first as one that is split from its workers."""
     volumes = common_volumes(tasks)
-    roles = {str(task.get("name", f"default{at}")): role(task, head["framework"], volumes, terse=terse)
+    roles = {str(task.get("name", f"default{at}")): role(task, head["framework"], terse=terse)
              for at, task in enumerate(tasks)}  # fmt: skip
     if len(roles) != len(tasks):
         raise Unspeakable("two of its tasks have one name")
@@ -195,8 +195,9 @@ def _joined(framework: str, roles: Mapping[str, Spec]) -> dict[str, Spec] | None
     least = [each.get("minAvailable", each["replicas"]) for each in (master, worker)]
     together = {**worker, "replicas": 1 + worker["replicas"]}
     together.pop("minAvailable", None)
-    if all(isinstance(each, int) for each in least) and sum(least) != together["replicas"]:
-        together["minAvailable"] = sum(least)
+    minimum = sum(each for each in least if isinstance(each, int))
+    if minimum != together["replicas"]:
+        together["minAvailable"] = minimum
     return {"worker": together}
 
 

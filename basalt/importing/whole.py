@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,7 +88,7 @@ def imported(source: Source, name: str) -> Imported:
     )
 
 
-def _entries(choice: Choice) -> dict[str, Iterable[object]]:
+def _entries(choice: Choice) -> dict[str, Collection[object]]:
     spec = choice.proposal.spec
     tiers = spec.get("topology", {}).get("tiers", ())
     return {"queues": spec.get("queues", {}), "priorities": spec.get("priorities", {}), "tiers": tiers}
