@@ -14,7 +14,7 @@ from basalt.importing.proposal import Fault, Identity, JobKey, Proposal, Wanted,
 from basalt.importing.roles import Unspeakable
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
-from basalt.pointers import get
+from basalt.pointers import dotted, get
 from basalt.views.domains import tiers_of
 from modules import scheduler, tenancy
 
@@ -50,8 +50,10 @@ def choose(
     """The documents for as many of the objects as come out the same; versions are those that are known to run."""
     every = list(objects)
     counts = Counter(identity(each.ref) for each in every)
-    wanted = Wanted({identity(each.ref): each for each in every if _is_single(each, counts)}, nodes, catalog)
     reasons = {key: "it is declared twice" for key, count in counts.items() if count > 1}
+    reasons |= {identity(each.ref): fault for each in every if (fault := _form_fault(each, catalog)) is not None}
+    sound = {identity(each.ref): each for each in every if each.name and identity(each.ref) not in reasons}
+    wanted = Wanted(sound, nodes, catalog)
     proposal = _with_topology(_started(name, wanted, versions), wanted, reasons)
     groups = teams.teams(wanted.objects.values())
     proposal = _settled(_with_entries(proposal, groups, wanted), wanted, reasons)
@@ -63,8 +65,11 @@ def choose(
     return Choice(proposal, frozenset(done.covered), added, reasons)
 
 
-def _is_single(each: KubeObject, counts: Mapping[Identity, int]) -> bool:
-    return bool(each.name) and counts[identity(each.ref)] == 1
+def _form_fault(each: KubeObject, catalog: Catalog) -> str | None:
+    """What the API server would refuse: no document makes that, and what reads it may trust its form."""
+    kind = catalog.find(*each.ref[:2]) if is_expressible(each.ref.group, each.ref.kind) else None
+    fault = next(kind.shape.faults(each.value), None) if kind is not None else None
+    return None if fault is None else f"{dotted(fault.pointer) or 'it'}: {fault.message}"
 
 
 def _started(name: str, wanted: Wanted, versions: Versions) -> Proposal:
@@ -164,7 +169,7 @@ def _with_jobs(proposal: Proposal, wanted: Wanted, reasons: dict[Identity, str])
             if isinstance(around, str) or key[2:] in there:
                 reasons[key] = around if isinstance(around, str) else f"{there[key[2:]].ref.kind} has its name already"
                 continue
-            waiting[key[2:]] = training.proposals(each.value, around)
+            waiting[key[2:]] = training.proposals(_without_nulls(each.value), around)
             there[key[2:]] = each
     settled: dict[JobKey, Mapping[str, Any]] = {}
     first: dict[JobKey, Mapping[str, Any]] = {}
@@ -177,6 +182,13 @@ def _with_jobs(proposal: Proposal, wanted: Wanted, reasons: dict[Identity, str])
     patched = patching.patched(proposal, rest, wanted)
     settled |= {key: patched[key] for key in _same(proposal, patched, wanted, reasons)}
     return replace(proposal, jobs=dict(sorted(settled.items())))
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value as the API server reads it: a field that is null is not there."""
+    if isinstance(value, Mapping):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def _around(

@@ -119,7 +119,19 @@ def differs(generated: KubeObject, there: KubeObject, catalog: Catalog) -> str |
     if not changes:
         return None
     more = f", and {len(changes) - 1} more" if len(changes) > 1 else ""
-    return f"{_told(changes[0], there)}{more}"
+    first = next((each for each in changes if "tasks" in each.pointer), changes[0])  # a patch may say the others
+    return f"{_told(_innermost(first), there)}{more}"
+
+
+def _innermost(change: Change) -> Change:
+    """The first value of a map that is only on one side."""
+    pointer, before, after = change
+    for value, other in ((before, after), (after, before)):
+        if isinstance(value, Mapping) and value and other is None:
+            key, inner = next(iter(value.items()))
+            deeper = Change((*pointer, key), inner, None) if value is before else Change((*pointer, key), None, inner)
+            return _innermost(deeper)
+    return change
 
 
 def _told(change: Change, there: KubeObject) -> str:
