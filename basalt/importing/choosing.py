@@ -15,6 +15,7 @@ from basalt.importing.roles import Unspeakable
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import dotted, get
+from basalt.views import sensitive
 from basalt.views.domains import tiers_of
 from modules import scheduler, tenancy
 
@@ -69,7 +70,10 @@ def _form_fault(each: KubeObject, catalog: Catalog) -> str | None:
     """What the API server would refuse: no document makes that, and what reads it may trust its form."""
     kind = catalog.find(*each.ref[:2]) if is_expressible(each.ref.group, each.ref.kind) else None
     fault = next(kind.shape.faults(each.value), None) if kind is not None else None
-    return None if fault is None else f"{dotted(fault.pointer) or 'it'}: {fault.message}"
+    if fault is None:
+        return None
+    is_secret = sensitive.is_at(each.value, fault.pointer)
+    return f"{dotted(fault.pointer) or 'it'}: {'not what the API takes here' if is_secret else fault.message}"
 
 
 def _started(name: str, wanted: Wanted, versions: Versions) -> Proposal:
@@ -172,15 +176,15 @@ def _with_jobs(proposal: Proposal, wanted: Wanted, reasons: dict[Identity, str])
             waiting[key[2:]] = training.proposals(_without_nulls(each.value), around)
             there[key[2:]] = each
     settled: dict[JobKey, Mapping[str, Any]] = {}
-    first: dict[JobKey, Mapping[str, Any]] = {}
+    rounds: list[dict[JobKey, dict[str, Any]]] = []
     while waiting:
-        tried = _next_round(waiting, there, reasons)
+        rounds.append(tried := _next_round(waiting, there, reasons))
         settled |= {key: tried[key] for key in _same(proposal, tried, wanted, reasons)}
-        first = {**tried, **first}
         waiting = {key: each for key, each in waiting.items() if key not in settled}
-    rest = {key: each for key, each in first.items() if key not in settled}
-    patched = patching.patched(proposal, rest, wanted)
-    settled |= {key: patched[key] for key in _same(proposal, patched, wanted, reasons)}
+    for tried in rounds:
+        rest = {key: each for key, each in tried.items() if key not in settled}
+        patched = patching.patched(proposal, rest, wanted)
+        settled |= {key: patched[key] for key in _same(proposal, patched, wanted, reasons)}
     return replace(proposal, jobs=dict(sorted(settled.items())))
 
 

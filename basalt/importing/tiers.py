@@ -27,7 +27,7 @@ def topologies(objects: Iterable[KubeObject], nodes: Sequence[Node]) -> Iterator
     levels = _levels(found, nodes)
     if not levels:
         return
-    by_tier = [list(_tiers(level, nodes)) for level in levels]
+    by_tier = [sorted(_tiers(level, nodes), key=lambda tier: ("pattern" in tier, len(tier))) for level in levels]
     names = _names(found, len(levels))
     for chosen in itertools.islice(itertools.product(*by_tier), 24):
         tiers = [{"name": _free(names[at], tier, at, chosen), **tier} for at, tier in enumerate(chosen)]

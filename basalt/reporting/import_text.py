@@ -51,5 +51,5 @@ def _rest(found: Imported) -> Iterator[str]:
 
 _WHY: Mapping[str, str] = {
     "Namespace": "Volcano's own",
-    "ConfigMap": "the scheduler's configuration that counts where none is declared, Basalt's default",
+    "ConfigMap": "Basalt's default for the scheduler; import yours too, and it stays",
 }
