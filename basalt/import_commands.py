@@ -151,6 +151,7 @@ def _as_json(found: Imported, output: Path, following: Iterable[str]) -> dict[st
         "added": [json_format.ref(each.ref) for each in found.added],
         "labelled": found.labelled,
         "cleaned": found.cleaned,
+        "leftOut": list(found.left_out),
         "comments": list(found.comments),
         "files": [each.path for each in found.outputs],
         "next": list(following),

@@ -135,6 +135,10 @@ EXPRESSIBLE: dict[str, tuple[str, str]] = {
         together(NODES, hyper_node("r1", 1, "n0", "n1", more=SHELF), hyper_node("r2", 1, "n2", more=SHELF)),
         "    - name: shelf\n      label: rack",
     ),
+    "nodes in another order": (
+        together(NODES, hyper_node("r1", 1, "n1", "n0"), hyper_node("r2", 1, "n2")),
+        "    - name: rack\n      label: rack",
+    ),
     "racks by label": (
         together(NODES, selecting("r1", "{rack: r1}"), selecting("r2", "{rack: r2}")),
         "    members: label",
@@ -252,6 +256,43 @@ def test_items_of_a_list_that_stay_are_written_without_what_servers_write(tmp_pa
     assert b"uid" not in kept.content
     assert b"status" not in kept.content
     assert (found.expressed, found.cleaned) == (1, 2)
+
+
+def test_what_only_tells_kustomize_about_the_others_is_left_out_and_said(tmp_path: Path) -> None:
+    write({"a.yaml": QUEUE + "{}", "kustomization.yaml": "resources: [a.yaml]"}, tmp_path)
+
+    found = assert_nothing_is_lost(tmp_path)
+
+    assert [Path(each).name for each in found.left_out] == ["kustomization.yaml"]
+    assert [each.path for each in found.outputs] == ["environment.yaml"]
+
+
+CONFIGURATION = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: volcano-scheduler-configmap, namespace: volcano-system}\n"
+    "data: {volcano-scheduler.conf: 'actions: \"allocate\"  # mine'}\n"
+)
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: volcano-system, labels: {a: b}}\n"
+
+
+def test_a_raw_scheduler_configuration_stands_in_for_the_default(tmp_path: Path) -> None:
+    write({"a.yaml": together(CONFIGURATION, NAMESPACE, QUEUE + "{}")}, tmp_path)
+
+    found = assert_nothing_is_lost(tmp_path)
+
+    assert found.added == ()
+    assert sorted(str(each.object.ref) for each in found.left) == [
+        "ConfigMap/volcano-system/volcano-scheduler-configmap",
+        "Namespace/volcano-system",
+    ]
+
+
+def test_a_declared_scheduler_configuration_and_a_raw_one_are_an_error(tmp_path: Path) -> None:
+    spec = "{volcano: {scheduler: {actions: [allocate]}}}"
+    head = f"apiVersion: basalt.dev/v1alpha1\nkind: Environment\nmetadata: {{name: e}}\nspec: {spec}"
+
+    found = compile_folder(write({"a.yaml": together(head, CONFIGURATION)}, tmp_path)).findings
+
+    assert "object-is-declared-once" in {each.rule for each in found}
 
 
 # Whole folders.

@@ -31,6 +31,7 @@ class Kept(NamedTuple):
     outputs: list[Output]
     unchanged: frozenset[str]  # names of files that are copied
     rewritten: list[SourceFile]  # the others, as they will be
+    left_out: list[str]  # names of files that only tell kustomize about the others
 
 
 def spot(document: Document) -> Spot:
@@ -45,12 +46,14 @@ def kept(
     for text in texts:
         of_file.setdefault(text.file.name, []).append(text)
     touched = {name for name, _, _ in gone}
-    found = Kept([], frozenset(file.name for file in files if file.name not in touched), [])
+    found = Kept([], frozenset(file.name for file in files if file.name not in touched), [], [])
     taken = set(paths.values())
     for file in files:
         path = paths[file.name]
         if file.name not in touched:
-            if not _is_kustomization(of_file.get(file.name, ())):
+            if _is_kustomization(of_file.get(file.name, ())):
+                found.left_out.append(file.name)
+            else:
                 found.outputs.append(Output(path, bytes(file.data)))
             continue
         content = _rest(file, of_file[file.name], gone)

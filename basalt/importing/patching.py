@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from basalt import deriving
-from basalt.gathering.documents import Declaration, Document
-from basalt.importing.proposal import NOWHERE, JobKey, Proposal, Wanted, identity, made
+from basalt.importing.proposal import JobKey, Proposal, Wanted, declared, form_faults, identity
 from basalt.objects import mapping
 from basalt.plan.stored import stored
 
@@ -19,10 +18,10 @@ def patched(
 ) -> dict[JobKey, dict[str, Any]]:
     """The jobs with a patch that makes up the difference; those for which it would be large, or would write the tasks
     anew, are left out."""
-    sound = {key: each for key, each in jobs.items() if not _has_form_fault(proposal, key, each, wanted)}
+    sound = {key: each for key, each in jobs.items() if not form_faults(each)}
     found: dict[JobKey, dict[str, Any]] = {}
     values = [*replace(proposal, jobs=sound).values()]
-    declarations = tuple(Declaration(value, (Document(NOWHERE, 0, value),)) for value in values)
+    declarations = tuple(map(declared, values))
     for each in deriving.derive(declarations[0], declarations, ()):
         there = wanted.objects.get(identity(each.ref))
         key = (each.ref.namespace or "default", each.name)
@@ -33,10 +32,6 @@ def patched(
             spec = sound[key]["spec"]
             found[key] = {**sound[key], "spec": {**spec, "patch": patch}}
     return found
-
-
-def _has_form_fault(proposal: Proposal, key: JobKey, job: Mapping[str, Any], wanted: Wanted) -> bool:
-    return any(fault.of is None for fault in made(replace(proposal, jobs={key: job}), wanted).faults)
 
 
 def difference(before: Any, after: Any) -> Any:

@@ -19,7 +19,7 @@ from basalt.plan.objects import stored_changes
 from basalt.pointers import dotted
 from basalt.views import sensitive
 
-NOWHERE = SourceFile(Path("proposal.yaml"), "proposal.yaml", b"")
+_NOWHERE = SourceFile(Path("proposal.yaml"), "proposal.yaml", b"")
 Identity = tuple[str, str, str, str]  # API group, kind, namespace, name
 Part = tuple[str, ...]  # a part of the proposal that may be taken back: ("queues", name), ("Team", name), ...
 _LONGEST = 60  # characters of a value
@@ -93,7 +93,7 @@ class Wanted(NamedTuple):
 
 def made(proposal: Proposal, wanted: Wanted) -> Made:
     """Compiles the proposal, and compares."""
-    declarations = tuple(Declaration(value, (Document(NOWHERE, 0, value),)) for value in proposal.values())
+    declarations = tuple(map(declared, proposal.values()))
     if faults := [each for declaration in declarations for each in _form(declaration)]:
         return Made({}, [], faults)
     found = Made({}, [], [])
@@ -111,6 +111,16 @@ def made(proposal: Proposal, wanted: Wanted) -> Made:
         else:
             found.faults.append(Fault(part, difference or f"{each.ref} would be new", key if there else None))
     return found
+
+
+def declared(value: Mapping[str, Any]) -> Declaration:
+    document = dict(value)
+    return Declaration(document, (Document(_NOWHERE, 0, document),))
+
+
+def form_faults(value: Mapping[str, Any]) -> list[Fault]:
+    """What is wrong with a document by itself."""
+    return list(_form(declared(value)))
 
 
 def differs(generated: KubeObject, there: KubeObject, catalog: Catalog) -> str | None:

@@ -118,8 +118,13 @@ def _tiers(level: list[_Domain], nodes: Sequence[Node]) -> Iterator[Tier]:
 
 
 def _names_one(domain: _Domain, nodes: Mapping[str, Node], key: str, pattern: str | None) -> bool:
-    parts = {_part(nodes[name].labels.get(key), pattern) for name in domain.nodes}
-    return len(parts) == 1 and None not in parts
+    first: str | None = None
+    for value in {nodes[name].labels.get(key) for name in domain.nodes}:
+        part = _part(value, pattern)
+        if part is None or first not in (None, part):
+            return False
+        first = part
+    return first is not None
 
 
 def _patterns() -> Iterator[str]:

@@ -57,6 +57,7 @@ class Imported(NamedTuple):
     added: tuple[KubeObject, ...]
     labelled: int  # objects that get the label of Basalt's
     cleaned: int  # objects that held what only servers write
+    left_out: tuple[str, ...]  # files that only tell kustomize about the others
     comments: tuple[str, ...]  # places of objects whose inner comments stay behind
 
 
@@ -84,6 +85,7 @@ def imported(source: Source, name: str) -> Imported:
         choice.added,
         sum(each.labels.get(next(iter(MANAGED_BY))) is None for each in expressed),
         sum(keeping.has_noise(each.value) for each in touched),
+        tuple(kept.left_out),
         tuple(inner),
     )
 

@@ -75,6 +75,8 @@ def changes_between(base: Mapping[str, Any], head: Mapping[str, Any], ref: Ref, 
     """What differs for a cluster that takes them, as it is written: not what two spellings of one object differ by."""
     real = [each.pointer for each in stored_changes(base, head, ref, catalog)]
     written = _amount_wise(base, head, ref, catalog) if real else []
+    if ref.kind == "HyperNode":  # whose members stand elsewhere in what is stored
+        return tuple(written)
     return tuple(each for each in written if any(_overlap(each.pointer, pointer) for pointer in real))
 
 

@@ -2,6 +2,7 @@
 of Volcano's webhooks and of the API server, and what tools keep in it for themselves. Pure.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ _ROOT = "root"
 
 def stored(value: Mapping[str, Any], ref: Ref) -> Mapping[str, Any]:
     """The object with its defaults, without the label that says that Basalt manages it and without kubectl's note of
-    what was applied last. Pointers into the result are pointers into the object."""
+    what was applied last. Pointers into the result are pointers into the object, but for members of HyperNodes."""
     found = {**value, "metadata": _metadata(value.get("metadata"))} if "metadata" in value else dict(value)
     fill = _FILLED.get((ref.group, ref.kind))
     return fill(found) if fill else found
@@ -54,6 +55,15 @@ def _queue(value: dict[str, Any]) -> dict[str, Any]:
 
 def _priority_class(value: dict[str, Any]) -> dict[str, Any]:
     return {**value, **{key: each for key, each in _PRIORITY_DEFAULTS.items() if value.get(key) is None}}
+
+
+def _hyper_node(value: dict[str, Any]) -> dict[str, Any]:
+    """With its members in one order: they are a set."""
+    spec = mapping(value.get("spec"))
+    members = spec.get("members")
+    if not isinstance(members, list):
+        return value
+    return {**value, "spec": {**spec, "members": sorted(members, key=lambda each: json.dumps(each, sort_keys=True))}}
 
 
 def _job(value: dict[str, Any]) -> dict[str, Any]:
@@ -89,6 +99,7 @@ def _cron_job(value: dict[str, Any]) -> dict[str, Any]:
 _FILLED: Mapping[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("scheduling.volcano.sh", "Queue"): _queue,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("topology.volcano.sh", "HyperNode"): _hyper_node,
     ("batch.volcano.sh", "Job"): _job,
     ("batch.volcano.sh", "CronJob"): _cron_job,
     ("flow.volcano.sh", "JobTemplate"): _job,

@@ -44,6 +44,9 @@ def _rest(found: Imported) -> Iterator[str]:
     if found.cleaned:
         what = "status, metadata.managedFields and what else only servers and tools write"
         yield f"left behind of {counted(found.cleaned, 'object')}: {what}"
+    yield from (
+        f"left out: {each} (it tells kustomize where files are that are elsewhere now)" for each in found.left_out
+    )
     if found.comments:
         yield f"comments left behind inside {counted(len(found.comments), 'object')}:"
         yield from (f"  {place}" for place in found.comments)
