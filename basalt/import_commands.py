@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -87,8 +88,12 @@ def _unreadable(compilation: Compilation) -> tuple[Finding, ...]:
 
 def _source(compilation: Compilation, root: Path) -> Source:
     index = compilation.index
-    shown = os.fsencode(os.path.relpath(root)).decode("utf-8", "replace")
-    return Source(root, shown, index.objects, index.nodes, compilation.files, index.texts, index.catalog)
+    return Source(root, _shown(root), index.objects, index.nodes, compilation.files, index.texts, index.catalog)
+
+
+def _shown(path: Path | str) -> str:
+    """The path as it may stand in a line of text."""
+    return "".join(each if each.isprintable() else "?" for each in str(path))
 
 
 def _from_stdin() -> Source:
@@ -126,17 +131,18 @@ def _print(found: Imported, shown: str, output: Path, options: Options) -> None:
     if options.format == "json":
         write(json_format.text(_as_json(found, output, following)))
     else:
-        write(import_text.report(found, shown, str(output), following, quiet=options.quiet))
+        write(import_text.report(found, shown, _shown(output), following, quiet=options.quiet))
 
 
 def _next(shown: str, output: Path) -> list[str]:
-    plan = [] if shown == "stdin" else [f"basalt plan {shown} {output}"]
-    return [f"basalt check {output}", *plan]
+    new = shlex.quote(_shown(output))
+    plan = [] if shown == "stdin" else [f"basalt plan {shlex.quote(shown)} {new}"]
+    return [f"basalt check {new}", *plan]
 
 
 def _as_json(found: Imported, output: Path, following: Iterable[str]) -> dict[str, Any]:
     return {
-        "output": str(output),
+        "output": _shown(output),
         "documents": dict(found.documents),
         "entries": dict(found.entries),
         "expressed": found.expressed,
@@ -153,6 +159,6 @@ def _as_json(found: Imported, output: Path, following: Iterable[str]) -> dict[st
         "cleaned": found.cleaned,
         "leftOut": list(found.left_out),
         "comments": list(found.comments),
-        "files": [each.path for each in found.outputs],
+        "files": [_shown(each.path) for each in found.outputs],
         "next": list(following),
     }

@@ -641,6 +641,19 @@ def test_hostile_text_is_kept_or_said_and_never_lost(name: str, tmp_path: Path) 
     assert {path.name for path in tmp_path.iterdir()} == {"old", "stacks"}
 
 
+@pytest.mark.parametrize("folder", ["a b", "a\nkind: x", "-a", "ü", "a\x1b[31m", "\udcff"])
+def test_any_name_of_a_folder_will_do(folder: str, tmp_path: Path) -> None:
+    write({"a b\nc.yaml": together(QUEUE + "{}", NAMED + "{name: b, labels: {x: y}}")}, tmp_path / folder)
+
+    write({"\udcff.yaml": NAMED + "{name: c, labels: {x: y}}"}, tmp_path / folder)
+
+    done = basalt("import", f"./{folder}", "-o", "new", "--format", "json", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert {str(each.ref) for each in compile_folder(tmp_path / "new").objects} >= {"Queue/q", "Queue/b", "Queue/c"}
+
+
 def test_a_secret_is_in_no_reason(tmp_path: Path) -> None:
     container = CONTAINER.replace("}}}", "}}, env: [{name: PASSWORD, value: hunter2, x: y}]}")
     write({"a.yaml": job(container), "b.yaml": NAMED + "{name: q, labels: {password: hunter2}}"}, tmp_path / "old")
