@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench fuzz killed wheel performance clean preview
+.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs golden lock bench sbom audit fuzz fuzz-coverage killed wheel performance clean preview
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -22,6 +22,10 @@ $(VENV)/.pulumi: requirements-pulumi.txt $(VENV)/.runtime
 
 $(VENV)/.dev: requirements-dev.txt $(VENV)/.pulumi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.fuzzing: requirements-fuzzing.txt $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzzing.txt
 	@touch $@
 
 demo: $(VENV)/.runtime ## compile the environment seed: its topology, counts and output folder
@@ -89,12 +93,21 @@ lock: $(VENV)/.dev ## rewrite requirements.txt and requirements-dev.txt from pyp
 
 bench: $(VENV)/.dev ## the benchmarks, as ratios within one run
 	$(BIN)/python -m benchmarks.jobs
-	$(BIN)/python -m benchmarks.end_to_end
 	$(BIN)/python -m benchmarks.registering
 	$(BIN)/python -m benchmarks.pulumi_up
+	$(BIN)/python -m benchmarks.peers
+
+sbom: $(VENV)/.runtime ## dist/basalt.cdx.json: what Basalt is made of, as CycloneDX, from the lock files
+	$(BIN)/python tools/sbom.py
+
+audit: $(VENV)/.dev ## known vulnerabilities of what is locked; 2 where nobody can tell [ARGS=--may-skip]
+	$(BIN)/python tools/audit.py $(ARGS)
 
 fuzz: $(VENV)/.dev ## nearly right documents through every command: make fuzz SECONDS=1800
 	$(BIN)/python -m tests.fuzz --seconds $(or $(SECONDS),60)
+
+fuzz-coverage: $(VENV)/.fuzzing ## bytes that reach new code, for each target: make fuzz-coverage SECONDS=600 [TARGETS=yaml]
+	$(BIN)/python -m tools.fuzzing.run --seconds $(or $(SECONDS),60) $(TARGETS)
 
 killed: $(VENV)/.dev ## 200 compiles killed at random moments, and pairs at once: what tree is left
 	$(BIN)/python -m benchmarks.killed
@@ -102,7 +115,7 @@ killed: $(VENV)/.dev ## 200 compiles killed at random moments, and pairs at once
 wheel: $(VENV)/.dev ## dist/*.whl; two builds of one commit give the same bytes
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (some minutes)
+performance: $(VENV)/.dev ## docs/performance.md and its plots, from measuring anew (a quarter of an hour; Go and Node for some peers)
 	$(BIN)/python -m benchmarks.performance
 
 preview: $(VENV)/.pulumi ## pulumi preview of the stack ENV, judged by the policy pack: make preview ENV=seed [ARGS=--diff]

@@ -44,7 +44,8 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("environment", metavar="ENV", help=environment)
         return command
 
-    add("check", "findings only", environment=_ANYTHING)
+    check = add("check", "findings only", environment=_ANYTHING)
+    check.add_argument("--no-cache", action="store_true", help="take nothing from earlier runs on a large inventory")
     compile_command = add("compile", "findings; where there is no error, writes the manifests")
     compile_command.add_argument("-o", "--output", metavar="DIR", help="default build/<env>; - for one YAML stream")
     topology = add("topology", "the tree of domains, and per tier the largest gang each resource allows")

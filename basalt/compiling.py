@@ -2,18 +2,22 @@
 which reads the files.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from basalt import deriving, judging
+from basalt import deriving, judging, remembering
 from basalt.api.kinds import Catalog
 from basalt.findings import Finding, Problem, Ref, Skipped, Source
 from basalt.gathering import document_checks
 from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered, gather, of_documents
 from basalt.index import Index
+from basalt.judging import Verdict
+from basalt.loading import inventories, memory
 from basalt.loading.files import SourceFile, TextFault
+from basalt.loading.memory import Memory
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import Pointer
@@ -44,9 +48,10 @@ class Compilation:
         return self.index.objects
 
 
-def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilation:
-    """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file."""
-    gathered = gather(root)
+def compile_folder(root: Path, *, needs_environment: bool = False, known: Memory = memory.NOTHING) -> Compilation:
+    """Everything that is to know about an environment's folder, a folder of plain manifests, or a single file.
+    known is what earlier runs found out: it saves time, and changes nothing."""
+    gathered = gather(root, known)
     noted = _noted(gathered)
     unusable = _check_documents(gathered, noted)
     if needs_environment and gathered.environment is None and _broken(noted, unusable) is None:
@@ -54,10 +59,23 @@ def compile_folder(root: Path, *, needs_environment: bool = False) -> Compilatio
         missing = Problem(_Folder(root), (), "no Environment document", hint)
         noted.setdefault("one-environment", []).append(missing)
     index = _index(gathered, noted, unusable)
-    verdict = judging.judge(index)
+    verdict = _judged(index, known)
     name = gathered.environment.name if gathered.environment and gathered.environment.name else root.resolve().name
     files = tuple(gathered.reading.files)
-    return Compilation(name, gathered.environment is not None, index, *verdict, files)
+    return Compilation(name, gathered.environment is not None, index, verdict.findings, verdict.skipped, files)
+
+
+def _judged(index: Index, known: Memory) -> Verdict:
+    is_large = any(file.is_inventory and file.size > inventories.STRICT_BYTES for file in index.files)
+    if not (known.is_on and is_large):
+        return judging.judge(index)
+    key = [*remembering.key(index)]
+    before = remembering.from_json(known.recall(remembering.KIND, key))
+    verdict = judging.judge(index.knowing(before.views), before.silent)
+    if not verdict.silent <= before.silent:
+        silent = verdict.silent | before.silent
+        known.keep(remembering.KIND, key, remembering.as_json(index, silent))
+    return verdict
 
 
 def compile_documents(
@@ -71,7 +89,8 @@ def compile_documents(
     unusable = _check_documents(gathered, noted)
     index = _index(gathered, noted, unusable, is_whole=False, derives=derives)
     files = tuple(gathered.reading.files)
-    return Compilation(name, gathered.environment is not None, index, *judging.judge(index), files)
+    verdict = judging.judge(index)
+    return Compilation(name, gathered.environment is not None, index, verdict.findings, verdict.skipped, files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +166,29 @@ def _index(
     environment = next((each for each in usable if each.kind == "Environment"), None)
     raw = [KubeObject(document.value, document) for document in gathered.manifests]
     objects = raw
+    derived: Callable[[], tuple[KubeObject, ...]] = tuple
     if environment and derives:
-        objects = [*derived(environment, usable, gathered.all_nodes, unusable, raw), *raw]
+        objects = [*given_way(environment, usable, gathered.node_source, unusable, raw), *raw]
+        derived = cache(lambda: tuple(deriving.derive_hyper_nodes(environment, gathered.all_nodes)))
     if not is_whole:
         objects = [each for each in objects if _is_asked_for(each, environment)]
     broken = _broken(noted, unusable)
     catalog = _catalog(environment, raw, is_whole=is_whole)
-    return Index(gathered, objects, catalog, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole)
+    return Index(
+        gathered, objects, catalog,
+        derived=derived, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole,
+    )  # fmt: skip
 
 
-def derived(
+def given_way(
     environment: Declaration,
     declarations: tuple[Declaration, ...],
-    nodes: tuple[Node, ...],
+    nodes: Callable[[], tuple[Node, ...]],
     unusable: frozenset[Declaration],
     raw: Iterable[KubeObject],
 ) -> Iterator[KubeObject]:
-    """The objects that follow from declarations. Basalt's own defaults for Volcano's scheduler give way to a raw
-    manifest of their identity."""
+    """The objects that follow from declarations, but for those of the topology. Basalt's own defaults for Volcano's
+    scheduler give way to a raw manifest of their identity."""
     given = {_key(each) for each in raw}
     is_declared = "scheduler" in mapping(environment.spec.get("volcano")) or "delivery" in environment.spec
     for each in deriving.derive(environment, declarations, nodes, unusable):

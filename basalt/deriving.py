@@ -1,6 +1,6 @@
 """Declarations to Kubernetes objects: runs the module of every part, and gives each what it takes from the others."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -57,10 +57,11 @@ def version_of(environment: Declaration | None, product: str) -> versions.Versio
 def derive(
     environment: Declaration,
     declarations: tuple[Declaration, ...],
-    nodes: tuple[Node, ...],
+    nodes: Callable[[], tuple[Node, ...]],
     unusable: Collection[Declaration] = (),
 ) -> Iterator[KubeObject]:
-    """The objects of every module, from declarations that have the right form; unusable are those that have not."""
+    """The objects of every module but the topology, from declarations that have the right form; unusable are those that
+    have not."""
     engine = mapping(environment.spec.get("delivery"))
     training = [each for each in declarations if each.kind == "TrainingJob"]
     lost = {each.ref[1:] for each in unusable if each.ref is not None}
@@ -73,7 +74,9 @@ def derive(
 _Part = tuple[str, Declaration, Iterator[Manifest]]
 
 
-def _parts(environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]) -> Iterator[_Part]:
+def _parts(
+    environment: Declaration, declarations: tuple[Declaration, ...], nodes: Callable[[], tuple[Node, ...]]
+) -> Iterator[_Part]:
     spec = environment.spec
     platform = _platform(environment, declarations, nodes)
     volcano = version_of(environment, "volcano")
@@ -82,7 +85,6 @@ def _parts(environment: Declaration, declarations: tuple[Declaration, ...], node
     yield "scheduler", environment, scheduler.scheduler(mapping(spec.get("volcano")).get("scheduler"), volcano, chart)
     yield "priorities", environment, priorities.priority_classes(spec.get("priorities", {}))
     yield "queues", environment, queues.queues(spec.get("queues", {}))
-    yield "topology", environment, _hyper_nodes(spec, nodes, volcano)
     for part, module in _SWITCHED.items():
         if part in spec:
             yield part, environment, module(spec[part], platform)
@@ -100,13 +102,15 @@ def _parts(environment: Declaration, declarations: tuple[Declaration, ...], node
         yield "jobs", declaration, iter((job,))
 
 
-def _platform(environment: Declaration, declarations: tuple[Declaration, ...], nodes: tuple[Node, ...]) -> Platform:
+def _platform(
+    environment: Declaration, declarations: tuple[Declaration, ...], nodes: Callable[[], tuple[Node, ...]]
+) -> Platform:
     labels = mapping(mapping(environment.value.get("metadata")).get("labels"))
     return Platform(
         name=environment.name,
         spec=environment.spec,
         teams={each.name: each.spec for each in declarations if each.kind == "Team"},
-        nodes=nodes,
+        node_source=nodes,
         kubernetes=version_of(environment, "kubernetes"),
         volcano=version_of(environment, "volcano"),
         is_development=labels.get("basalt.dev/purpose") == "development",
@@ -131,15 +135,17 @@ def _distinct(teams: list[Declaration]) -> Iterator[Declaration]:
         yield team if len(own) == len(namespaces) else Declaration({**team.value, "spec": spec}, team.layers)
 
 
-def _hyper_nodes(spec: Mapping[str, Any], nodes: tuple[Node, ...], volcano: versions.Version) -> Iterator[Manifest]:
-    declared = mapping(spec.get("topology"))
-    domains = Domains(tiers_of(declared), participating(declared, nodes))
-    return topology.hyper_nodes(
-        domains,
+def derive_hyper_nodes(environment: Declaration, nodes: Iterable[Node]) -> Iterator[KubeObject]:
+    """The objects of the module topology: they alone follow from all nodes, and are as many."""
+    declared = mapping(environment.spec.get("topology"))
+    manifests = topology.hyper_nodes(
+        Domains(tiers_of(declared), participating(declared, nodes)),
         members=declared.get("members", "exact"),
-        with_tier_names=declared.get("tierNames", True) and volcano >= topology.TIER_NAMES_SINCE,
+        with_tier_names=declared.get("tierNames", True)
+        and version_of(environment, "volcano") >= topology.TIER_NAMES_SINCE,
         selector=declared.get("nodeSelector", {}),
     )
+    return (generated(each, environment, "topology") for each in manifests)
 
 
 def _context(

@@ -29,7 +29,12 @@ def violations(index: Index) -> Iterator[tuple[Rule, Problem]]:
         if not guardrail_schemas.faults(guardrail.spec.get("schema")):
             severity = Severity(guardrail.spec.get("severity", "error"))
             rule = Rule(_rule_name(guardrail), severity, noted(_rule_name(guardrail)))
-            yield from ((rule, problem) for problem in _broken(guardrail, index.objects))
+            yield from ((rule, problem) for problem in _broken(guardrail, _judged(guardrail, index)))
+
+
+def _judged(guardrail: Declaration, index: Index) -> Iterable[KubeObject]:
+    kinds = strings(mapping(guardrail.spec.get("match")).get("kinds"))
+    return index.objects if "HyperNode" in kinds else index.given
 
 
 def matches(guardrail: Declaration, declared: KubeObject) -> bool:

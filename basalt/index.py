@@ -3,14 +3,16 @@
 A fact that the input has nothing of is unknown, not absent: rules that need it are skipped, and said to be.
 """
 
-import enum
-from collections.abc import Iterable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from basalt.api.groups import GROUPS
 from basalt.api.kinds import Catalog
 from basalt.api.versions import Version
+from basalt.facts import Fact
 from basalt.findings import Problem, Ref, Skipped
 from basalt.gathering import node_documents
 from basalt.gathering.documents import Declaration, Document
@@ -38,38 +40,18 @@ from basalt.views.containers import Pod
 from basalt.views.descheduler_policy import Policy, policies
 from basalt.views.deschedulers import Installed, installed
 from basalt.views.domains import Domains, participating, tiers_of
+from basalt.views.fabric import is_hyper_node, of_topology
 from basalt.views.hyper_nodes import HyperNodes
 from basalt.views.metric_sources import Sources
 from basalt.views.network_topology import ConstrainedJob, Tiers
 from basalt.views.node_fit import Fleet
-from basalt.views.node_labels import labelled
+from basalt.views.node_labels import labelled, labels_given
 from basalt.views.queue_tree import QueueTree
 from basalt.views.quota_demands import Demand, demands
 from basalt.views.quotas import Quotas
 from basalt.views.releases import Release, releases
 from basalt.views.scheduler_configuration import Configuration
 from basalt.views.workloads import Workload, workloads
-
-
-class Fact(enum.StrEnum):
-    """What a rule may need to know. The value is the reason given where it is unknown."""
-
-    NODES = "no node inventory"
-    HYPER_NODES = "no HyperNodes"
-    QUEUES = "no Queues"
-    PRIORITIES = "no PriorityClasses"
-    NAMESPACES = "no Namespaces"
-    QUOTAS = "no ResourceQuotas"
-    SCHEDULER = "no scheduler configuration"
-    TEAMS = "no Teams"
-    JOB_TEMPLATES = "no JobTemplates"
-    PROMETHEUS = "no Prometheus"
-    METRICS_SERVER = "no metrics-server"
-    TOPOLOGY = "no Environment with a topology"
-    CRDS = "no CustomResourceDefinitions"
-    KUBERNETES = "no Kubernetes version"
-    KUBELET = "no KubeletConfiguration"
-    NETWORK_OPERATOR = "no NicClusterPolicy"
 
 
 class Index:
@@ -81,6 +63,7 @@ class Index:
         objects: Iterable[KubeObject],
         catalog: Catalog,
         *,
+        derived: Callable[[], Iterable[KubeObject]] = tuple,
         noted: Mapping[str, Sequence[Problem]],
         unusable: frozenset[Declaration] = frozenset(),
         broken: str | None = None,
@@ -89,8 +72,8 @@ class Index:
         self.environment = gathered.environment
         self.declarations = gathered.declarations
         self.texts = tuple(gathered.reading.documents)
-        self.objects = tuple(objects)
-        self.nodes = labelled(gathered.all_nodes, self.objects)
+        self.given = tuple(objects)  # all objects but the HyperNodes that follow from the topology
+        self._derived = derived  # those
         self.catalog = catalog
         self.noted = noted  # rule -> problems that were seen while reading
         self.unusable = unusable  # documents whose form is wrong: nothing is derived from them
@@ -100,16 +83,56 @@ class Index:
 
     def on(self, catalog: Catalog) -> "Index":
         """The same objects on a cluster of other versions."""
-        return Index(self._gathered, self.objects, catalog, **self._kept)
+        return Index(self._gathered, self.given, catalog, **self._kept)
 
     def with_nodes(self, nodes: Iterable[Node]) -> "Index":
         """The same objects on a cluster of these nodes."""
-        gathered = replace(self._gathered, all_nodes=tuple(nodes))
-        return Index(gathered, self.objects, self.catalog, **self._kept)
+        gathered = replace(self._gathered, node_source=lambda: tuple(nodes))
+        return Index(gathered, self.given, self.catalog, **self._kept)
 
     @property
     def _kept(self) -> dict[str, Any]:
-        return {"noted": self.noted, "unusable": self.unusable, "broken": self.broken, "is_whole": self.is_whole}
+        told = {"noted": self.noted, "unusable": self.unusable, "broken": self.broken, "is_whole": self.is_whole}
+        return {**told, "derived": self._derived}
+
+    @cached_property
+    def fabric(self) -> "Index":
+        """The nodes, the HyperNodes and the topology by themselves: an index of nothing else."""
+        own = of_topology(self.environment) if self.environment else None
+        gathered = Gathered(
+            environment=own,
+            nodes=self._gathered.nodes,
+            inventories=self._gathered.inventories,
+            node_source=lambda: self.nodes,
+        )
+        unusable = frozenset({own} if own and self.environment in self.unusable else ())
+        found = Index(gathered, self.raw_hyper_nodes, self.catalog, **{**self._kept, "noted": {}, "unusable": unusable})
+        found.__dict__["fabric"] = found  # where it ends
+        return found
+
+    @property
+    def fabric_sources(self) -> Iterator[Any]:
+        """All that the index of the fabric is made from, as values whose repr tells them apart."""
+        yield self.environment and of_topology(self.environment).value
+        yield [self.environment in self.unusable, self.is_whole, self.broken]
+        yield [(file.name, file.content_key) for file in self._gathered.inventories]
+        yield [document.value for _, document in self._gathered.nodes]
+        yield labels_given(self.given)
+        yield [each.value for each in self.raw_hyper_nodes]
+        yield self.catalog.sources
+
+    @cached_property
+    def beside_fabric(self) -> "Index":
+        """The same without nodes and HyperNodes."""
+        given = (each for each in self.given if not is_hyper_node(each))
+        gathered = replace(self._gathered, node_source=tuple, nodes=(), inventories=())
+        return Index(gathered, given, self.catalog, **{**self._kept, "derived": tuple})
+
+    def knowing(self, facts: Mapping[str, Any]) -> "Index":
+        """The same, with what is known already of some of its views, by their names."""
+        known = copy.copy(self)
+        known.__dict__.update(facts)
+        return known
 
     # what is known
 
@@ -119,7 +142,7 @@ class Index:
         if self.broken is not None:
             return dict.fromkeys(Fact, self.broken)
         present = {
-            Fact.NODES: bool(self.nodes),
+            Fact.NODES: bool(self.node_count),
             Fact.HYPER_NODES: self.is_whole or bool(self.of_kind("HyperNode")),
             Fact.QUEUES: self.is_whole or bool(self.of_kind("Queue")),
             Fact.PRIORITIES: self.is_whole or bool(self.of_kind("PriorityClass")),
@@ -131,9 +154,9 @@ class Index:
             Fact.CRDS: self.is_whole or bool(self.of_kind("CustomResourceDefinition")),
             Fact.KUBERNETES: bool(self.environment) and "version" in mapping(self._spec.get("kubernetes")),
             Fact.JOB_TEMPLATES: self.is_whole or bool(self.of_kind("JobTemplate")),
-            Fact.NETWORK_OPERATOR: self.is_whole or network_operator.is_declared(self.objects, self.chart_values),
+            Fact.NETWORK_OPERATOR: self.is_whole or network_operator.is_declared(self.given, self.chart_values),
             Fact.PROMETHEUS: self.is_whole or self._has_prometheus,
-            Fact.KUBELET: self.is_whole or kubelets.is_declared(self.objects),
+            Fact.KUBELET: self.is_whole or kubelets.is_declared(self.given),
             Fact.METRICS_SERVER: self.is_whole or self.metric_sources.has_resource_metrics,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}
@@ -152,7 +175,7 @@ class Index:
 
     @cached_property
     def metric_sources(self) -> Sources:
-        return Sources(self.objects, self.chart_values)
+        return Sources(self.given, self.chart_values)
 
     @cached_property
     def gaps(self) -> tuple[Skipped, ...]:
@@ -162,7 +185,7 @@ class Index:
             for file in self._gathered.reading.unchecked
         )
         unknown = sorted(
-            {f"{ref.api_version} {ref.kind}" for ref in map(_ref, self.objects) if not self._is_known(ref)}
+            {f"{ref.api_version} {ref.kind}" for ref in (each.ref for each in self.given) if not self._is_known(ref)}
         )
         schemas = (Skipped("object-matches-schema", f"no schema of {each}") for each in unknown)
         rules = (Skipped("object-passes-cel", f"cannot evaluate: {rule}") for rule in self.catalog.unreadable_rules)
@@ -170,7 +193,7 @@ class Index:
             *large,
             *schemas,
             *rules,
-            *delivery_gaps.gaps(self.objects, self.releases, self.chart_values, self.files),
+            *delivery_gaps.gaps(self.given, self.releases, self.chart_values, self.files),
             *quotas.gaps(self.of_kind("ResourceQuota")),
         )
 
@@ -184,18 +207,29 @@ class Index:
     @cached_property
     def _by_kind(self) -> Mapping[str, tuple[KubeObject, ...]]:
         found: dict[str, list[KubeObject]] = {}
-        for each in self.objects:
+        for each in self.given:
             found.setdefault(each.ref.kind, []).append(each)
         return {kind: tuple(objects) for kind, objects in found.items()}
 
+    @cached_property
+    def objects(self) -> tuple[KubeObject, ...]:
+        """All of them."""
+        return (*self._derived(), *self.given)
+
     def of_kind(self, kind: str) -> tuple[KubeObject, ...]:
         """The objects of a kind whose API group is the one that Kubernetes or Volcano gives it."""
-        group = _GROUPS[kind]
-        return tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
+        group = GROUPS[kind]
+        found = tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
+        return (*self._derived(), *found) if kind == "HyperNode" else found
+
+    @property
+    def raw_hyper_nodes(self) -> tuple[KubeObject, ...]:
+        """The HyperNodes that are written by hand."""
+        return tuple(each for each in self.given if is_hyper_node(each))
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
-        return tuple(workloads(self.objects))
+        return tuple(workloads(self.given))
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -205,12 +239,12 @@ class Index:
     @cached_property
     def pods(self) -> tuple[Pod, ...]:
         """Every pod, those of Volcano's jobs first."""
-        return tuple(containers.everywhere(self.workloads, self.objects))
+        return tuple(containers.everywhere(self.workloads, self.given))
 
     @cached_property
     def constrained_jobs(self) -> tuple[ConstrainedJob, ...]:
         """The jobs that say something of the network's topology."""
-        return tuple(network_topology.constrained_jobs(self.objects, self.workloads))
+        return tuple(network_topology.constrained_jobs(self.given, self.workloads))
 
     @cached_property
     def job_tiers(self) -> Tiers | None:
@@ -231,11 +265,11 @@ class Index:
 
     @cached_property
     def deschedulers(self) -> tuple[Installed, ...]:
-        return tuple(installed(self.objects, self.chart_values))
+        return tuple(installed(self.given, self.chart_values))
 
     @cached_property
     def descheduler_policies(self) -> tuple[Policy, ...]:
-        return tuple(policies(self.objects, self.chart_values, self.deschedulers))
+        return tuple(policies(self.given, self.chart_values, self.deschedulers))
 
     @cached_property
     def volcano_pods(self) -> tuple[Pod, ...]:
@@ -249,7 +283,11 @@ class Index:
 
     @cached_property
     def hyper_nodes(self) -> HyperNodes:
-        return HyperNodes(self.of_kind("HyperNode"), self.nodes or None)
+        return (
+            self.fabric.hyper_nodes
+            if self.fabric is not self
+            else HyperNodes(self.of_kind("HyperNode"), self.nodes or None)
+        )
 
     @cached_property
     def scheduler(self) -> Configuration | None:
@@ -263,17 +301,17 @@ class Index:
     @cached_property
     def volcano(self) -> Version | None:
         """The version of Volcano that is declared, or that something installs; None where any may run."""
-        return self.catalog.versions["volcano"] if self.catalog.is_declared else volcano_version.installed(self.objects)
+        return self.catalog.versions["volcano"] if self.catalog.is_declared else volcano_version.installed(self.given)
 
     @cached_property
     def chart_values(self) -> tuple[Values, ...]:
         """The values that Helm charts get."""
-        return tuple(charts.values(self.objects, self._gathered.chart_values))
+        return tuple(charts.values(self.given, self._gathered.chart_values))
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
         """The charts that the objects have installed."""
-        return tuple(releases(self.objects))
+        return tuple(releases(self.given))
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -282,9 +320,9 @@ class Index:
 
     def is_development(self, declared: KubeObject) -> bool:
         """Whether the object, or the whole environment, is for development only."""
-        own = mapping(get(declared.written.value, ("metadata", "labels")))
-        environment = mapping(get(self.environment.value, ("metadata", "labels"))) if self.environment else {}
-        return _DEVELOPMENT in (declared.labels.get(_PURPOSE), own.get(_PURPOSE), environment.get(_PURPOSE))
+        own = mapping(get(declared.written.value, _LABELS))
+        environment = mapping(get(self.environment.value, _LABELS)) if self.environment else {}
+        return "development" in (each.get(_PURPOSE) for each in (declared.labels, own, environment))
 
     # documents
 
@@ -300,14 +338,23 @@ class Index:
 
     @cached_property
     def domains(self) -> Domains:
-        return Domains(tiers_of(self.topology), self.participants)
+        return self.fabric.domains if self.fabric is not self else Domains(tiers_of(self.topology), self.participants)
 
     # nodes
 
     @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        return tuple(labelled(self._gathered.all_nodes, self.given))
+
+    @cached_property
+    def node_count(self) -> int:
+        return len(self.nodes)
+
+    @cached_property
     def participants(self) -> tuple[Node, ...]:
         """The nodes that take part in the topology."""
-        return tuple(participating(self.topology, self.nodes))
+        own = self.fabric is self
+        return tuple(participating(self.topology, self.nodes)) if own else self.fabric.participants
 
     @cached_property
     def offered(self) -> frozenset[str]:
@@ -315,10 +362,22 @@ class Index:
         return frozenset(name for node in self.nodes for name in node.allocatable)
 
     @cached_property
+    def offers(self) -> Mapping[str, Resources]:
+        """What pods may request on each node. Few nodes differ: those that are alike share one map."""
+        alike: dict[tuple[tuple[str, Any], ...], Resources] = {}
+        found = {}
+        for node in self.nodes:
+            written = tuple(node.allocatable.items())
+            if written not in alike:
+                alike[written] = parse_map(node.allocatable)
+            found[node.name] = alike[written]
+        return found
+
+    @cached_property
     def capacity(self) -> Resources:
         """What pods may request in the whole cluster: the allocatable of the nodes that take pods, summed; 0 of what
         only other nodes offer. A resource of which some node's amount cannot be read is left out."""
-        total = add(*(parse_map(node.allocatable) for node in self.nodes if node.takes_pods))
+        total = add(*(self.offers[node.name] for node in self.nodes if node.takes_pods))
         unreadable = {name for node in self.nodes for name, amount in node.allocatable.items() if parse(amount) is None}
         return {name: total.get(name, 0) for name in self.offered - unreadable}
 
@@ -335,36 +394,4 @@ class Index:
         return self._node_places[node.name]
 
 
-_PURPOSE, _DEVELOPMENT = "basalt.dev/purpose", "development"
-
-
-def _ref(declared: KubeObject) -> Ref:
-    return declared.ref
-
-
-_GROUPS = {
-    "ClusterRole": "rbac.authorization.k8s.io",
-    "ClusterRoleBinding": "rbac.authorization.k8s.io",
-    "ConfigMap": "",
-    "CustomResourceDefinition": "apiextensions.k8s.io",
-    "CronJob": "batch.volcano.sh",
-    "DaemonSet": "apps",
-    "Deployment": "apps",
-    "HyperNode": "topology.volcano.sh",
-    "JobFlow": "flow.volcano.sh",
-    "JobTemplate": "flow.volcano.sh",
-    "LimitRange": "",
-    "Namespace": "",
-    "NetworkPolicy": "networking.k8s.io",
-    "PodGroup": "scheduling.volcano.sh",
-    "PodMonitor": "monitoring.coreos.com",
-    "PriorityClass": "scheduling.k8s.io",
-    "Prometheus": "monitoring.coreos.com",
-    "Queue": "scheduling.volcano.sh",
-    "ResourceQuota": "",
-    "Role": "rbac.authorization.k8s.io",
-    "RoleBinding": "rbac.authorization.k8s.io",
-    "ScrapeConfig": "monitoring.coreos.com",
-    "Secret": "",
-    "ServiceMonitor": "monitoring.coreos.com",
-}
+_LABELS, _PURPOSE = ("metadata", "labels"), "basalt.dev/purpose"

@@ -15,7 +15,7 @@ from basalt.objects import KubeObject
 from basalt.plan.pair import Pair
 from basalt.pointers import get
 from basalt.rules import FAMILIES, RULES
-from basalt.rules.rule import Rule
+from basalt.rules.rule import Rule, Scope
 from basalt.views import sensitive
 from basalt.waivers import Waivers
 
@@ -33,17 +33,20 @@ class Verdict(NamedTuple):
 
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
+    silent: frozenset[str] = frozenset()  # the rules that find nothing in nodes and HyperNodes by themselves
 
 
-def judge(index: Index) -> Verdict:
+def judge(index: Index, silent: frozenset[str] = frozenset()) -> Verdict:
+    """silent are rules known to find nothing in nodes and HyperNodes by themselves."""
     skipped = tuple(sorted(_skipped(index)))
-    judged = list(_once(_specific(list(_problems(index)))))
+    fabric = _Fabric(index, silent)
+    judged = list(_once(_specific(list(_problems(index, fabric)))))
     found_waivers = _waivers(index)
     findings = [_finding(rule, problem, found_waivers.cover(problem.place, rule.name)) for rule, problem in judged]
     unjudged = {each.rule for each in skipped} | _ABOUT_PLANS
     for problem, reason in found_waivers.faults(unjudged, is_whole=index.broken is None):
         findings.append(_finding(RULES[waivers.RULE], problem, reason))
-    return Verdict(tuple(sorted(findings, key=lambda found: found.order)), skipped)
+    return Verdict(tuple(sorted(findings, key=lambda found: found.order)), skipped, frozenset(fabric.silent))
 
 
 def risks(pair: Pair) -> tuple[Finding, ...]:
@@ -68,11 +71,11 @@ def _skipped(index: Index) -> Iterator[Skipped]:
     yield from index.gaps
 
 
-def _problems(index: Index) -> Iterator[Judged]:
+def _problems(index: Index, fabric: "_Fabric") -> Iterator[Judged]:
     """What the rules and guardrails say, without what only follows from errors that are told of anyway: where these are
     in what verdicts stand on, no verdict is even sought."""
     judgeable = [rule for rule in RULES.values() if all(index.knows(fact) for fact in rule.needs)]
-    problems = [(rule, problem) for rule in judgeable if not rule.follows for problem in rule.check(index)]
+    problems = [(rule, problem) for rule in judgeable if not rule.follows for problem in _check(rule, index, fabric)]
     problems.extend(guardrails.violations(index))
     yield from problems
     errors = [(rule, problem) for rule, problem in problems if rule.severity is Severity.ERROR]
@@ -82,6 +85,27 @@ def _problems(index: Index) -> Iterator[Judged]:
     for rule in judgeable:
         if rule.follows:
             yield from ((rule, problem) for problem in rule.check(index) if problem.place.ref not in wrong)
+
+
+class _Fabric:
+    """What rules say of nodes and HyperNodes by themselves."""
+
+    def __init__(self, index: Index, silent: frozenset[str]) -> None:
+        self._index = index
+        self.silent = set(silent)
+
+    def problems(self, rule: Rule) -> list[Problem]:
+        found = [] if rule.name in self.silent else list(rule.check(self._index.fabric))
+        if not found:
+            self.silent.add(rule.name)
+        return found
+
+
+def _check(rule: Rule, index: Index, fabric: _Fabric) -> Iterator[Problem]:
+    if rule.scope is not Scope.ALL:
+        yield from fabric.problems(rule)
+    if rule.scope is not Scope.FABRIC:
+        yield from rule.check(index if rule.scope is Scope.ALL else index.beside_fabric)
 
 
 def _specific(problems: Sequence[Judged]) -> Iterator[Judged]:
@@ -123,7 +147,7 @@ def _is_generated(place: Place) -> bool:
 
 
 def _waivers(index: Index) -> Waivers:
-    raw = (declared for declared in index.objects if declared.module is None)
+    raw = (declared for declared in index.given if declared.module is None)
     return Waivers([*index.declarations, *raw], {*RULES, *guardrails.rule_names(index)})
 
 
@@ -141,7 +165,7 @@ def _finding(rule: Rule, problem: Problem, reason: str | None) -> Finding:
 def _may_show_a_secret(place: Place, source: Source) -> bool:
     """Whether the source line could hold a secret, be it another value's."""
     value, file = places.value(place), places.file(place, source.file)
-    if sensitive.is_secret(value) or file is None or file.inventory is not None:
+    if sensitive.is_secret(value) or file is None or file.is_inventory:
         return sensitive.is_secret(value)
     is_unread = value is None and _OF_A_SECRET.search(file.data) is not None
     return is_unread or sensitive.is_in_line(file.line(source.line))

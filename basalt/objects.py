@@ -42,18 +42,14 @@ class KubeObject:
     written: Document | Declaration
     origins: Mapping[Pointer, Pointer] | None = None
     module: str | None = None
-    identity: Ref = field(init=False)
+    ref: Ref = field(init=False)  # a slot, no property: every rule asks every object
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "identity", ref_of(self.value) or Ref("", "", None, ""))
-
-    @property
-    def ref(self) -> Ref:
-        return self.identity
+        object.__setattr__(self, "ref", ref_of(self.value) or Ref("", "", None, ""))
 
     @property
     def name(self) -> str:
-        return self.identity.name
+        return self.ref.name
 
     @property
     def waiver(self) -> str | None:
@@ -82,7 +78,9 @@ class KubeObject:
 
 def mapping(value: Any) -> Mapping[str, Any]:
     """The value where it is a map, else an empty one: rules go on where object-matches-schema has spoken."""
-    return value if isinstance(value, Mapping) else {}
+    if type(value) is dict:  # what it mostly is; Mapping is slow to ask
+        return value
+    return value if value is not None and isinstance(value, Mapping) else {}
 
 
 def sequence(value: Any) -> list[Any]:

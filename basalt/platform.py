@@ -1,6 +1,6 @@
 """What a module may take from the rest of the platform."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from basalt.api.versions import Version
@@ -28,10 +28,14 @@ class Platform(NamedTuple):
     name: str
     spec: Mapping[str, Any]
     teams: Mapping[str, Mapping[str, Any]]
-    nodes: tuple[Node, ...]
+    node_source: Callable[[], tuple[Node, ...]]
     kubernetes: Version
     volcano: Version
     is_development: bool
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self.node_source()
 
     @property
     def groups_prefix(self) -> str:

@@ -127,7 +127,7 @@ def show_rounded(amount: Amount, resource: str = "", *, up: bool = False) -> str
     For sums over nodes, whose memory nobody reads in kibibytes: 7.83Ti for 8410601472Ki.
     """
     exact = show(amount, resource)
-    if len(exact) <= 6 or amount < 0 or not _is_bytes(resource):  # 8192Gi is read at a glance
+    if len(exact) <= 6 or amount < 1 or not _is_bytes(resource):  # 8192Gi is read at a glance
         return exact
     suffix, scale = next(each for each in reversed(_BINARY.items()) if amount >= each[1])
     hundredths = -(-100 * amount // scale) if up else 100 * amount // scale

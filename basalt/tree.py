@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from basalt.index import Index
-from basalt.quantities import Resources, add, parse_map, show
+from basalt.quantities import Resources, add, show
 from basalt.views.hyper_nodes import HyperNode, HyperNodes
 
 _DEPTH = 32  # levels that are drawn; real trees have up to five
@@ -97,7 +97,7 @@ class _Offers:
     """What the nodes of each domain can give, and how many of them take no pods."""
 
     def __init__(self, index: Index) -> None:
-        self._nodes = {node.name: parse_map(node.allocatable) for node in index.nodes if node.takes_pods}
+        self._nodes = {node.name: index.offers[node.name] for node in index.nodes if node.takes_pods}
         self._closed = frozenset(node.name for node in index.nodes if not node.takes_pods)
         self._hyper_nodes = index.hyper_nodes
         self._sums: dict[str, Resources] = {}

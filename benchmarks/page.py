@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.plot import Plot, svg
+from benchmarks.plot import Bars, Plot, svg
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 _HEAD = """# Performance
@@ -32,7 +32,7 @@ class Section(NamedTuple):
     title: str
     measured: Callable[[Path], Figures]
     text: Callable[[Figures], str]
-    plots: Callable[[Figures], Mapping[str, Plot]]
+    plots: Callable[[Figures], Mapping[str, Plot | Bars]]
     missed: Callable[[Figures], Sequence[str]]
 
 
@@ -61,8 +61,9 @@ def files(sections: Sequence[Section]) -> dict[str, str]:
     return {"performance.md": "\n".join(parts), **found}
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [heads, ["---:"] * len(heads), *rows]
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, named: int = 0) -> str:
+    """Columns of numbers, but for the first ones, which are names."""
+    lines = [heads, ["---"] * named + ["---:"] * (len(heads) - named), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 

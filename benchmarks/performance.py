@@ -8,9 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import page, verdicts
+from benchmarks import end_to_end, page, verdicts
+from benchmarks.peers import judging, rendering
 
-SECTIONS = (verdicts.SECTION,)
+SECTIONS = (end_to_end.SECTION, rendering.SECTION, judging.SECTION, verdicts.SECTION)
 
 
 def main() -> int:

@@ -23,6 +23,11 @@ from pulumi_basalt.registering import Module, Registry
 from pulumi_basalt.writing import Arguments
 
 _Value = dict[str, Any]
+_COMPONENTS = {
+    "Environment": "the component of each of its parts: Queues, Priorities, Topology, Gpu, ...",
+    "Team": "the component Team",
+    "TrainingJob": "the component TrainingJob, or Jobs",
+}
 
 
 class Component(Module):
@@ -30,6 +35,9 @@ class Component(Module):
 
     part: ClassVar[str] = ""  # the field of the Environment that the arguments stand in
     modules: ClassVar[tuple[str, ...]] = ()  # whose objects the component registers
+    takes: ClassVar[type] = object  # the class of the arguments, or of each of them
+    are_named: ClassVar[bool] = False  # whether they are a map, by name
+    are_plain: ClassVar[bool] = True  # whether a map in the document's words may stand for the class
 
     def __init__(
         self,
@@ -41,7 +49,11 @@ class Component(Module):
     ) -> None:
         self._args = args
         self._title = f"{type(self).__name__} {name}"
-        self._written = Arguments(self._title, list(self._documents(name)))
+        self._refuse_other_types(args, beside)
+        try:
+            self._written = Arguments(self._title, list(self._documents(name)))
+        except pulumi.RunError as error:
+            raise pulumi.RunError(f"{self._title}: {error}") from None
         self._beside = tuple(_everything(beside))
         compilation = compile_documents(name, [each for other in (*self._beside, self) for each in other.written()])
         self._judge(compilation)
@@ -49,6 +61,24 @@ class Component(Module):
         super().__init__(name, opts)
         self.resources = self._register(name, compilation)
         self.register_outputs({})
+
+    def _refuse_other_types(self, args: Any, beside: Any) -> None:
+        """An argument of another type would be left out, or end somewhere inside."""
+        if isinstance(beside, str | Mapping) or not isinstance(beside, Sequence):
+            raise self._refusal("beside", "a list of components", beside)
+        for index, each in enumerate(beside):
+            if not isinstance(each, Component):
+                raise self._refusal(f"beside[{index}]", "a component", each)
+        if self.are_named and not isinstance(args, Mapping):
+            raise self._refusal("args", f"a map of names to {self.takes.__name__}", args)
+        for at, each in (
+            [(f'args["{name}"]', each) for name, each in args.items()] if self.are_named else [("args", args)]
+        ):
+            if not isinstance(each, (self.takes, Mapping) if self.are_plain else self.takes):
+                raise self._refusal(at, self.takes.__name__, each)
+
+    def _refusal(self, at: str, wanted: str, given: Any) -> pulumi.RunError:
+        return pulumi.RunError(f"{self._title}: {at} takes {wanted}, this is {writing.a_type(given)}")
 
     def _documents(self, name: str) -> Iterator[_Value]:
         """The documents that the arguments make; the first is an Environment, which says no more than they do."""
@@ -137,6 +167,8 @@ class Scheduler(Component):
     """volcano-scheduler.conf, and the release of Volcano's chart where its delivery is declared."""
 
     part, modules = "volcano", ("scheduler",)
+    takes = arguments.SchedulerArgs
+    are_plain = False
 
     def __init__(self, name: str, args: arguments.SchedulerArgs, **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -152,6 +184,8 @@ class Priorities(Component):
     """PriorityClasses by name."""
 
     part, modules = "priorities", ("priorities",)
+    takes = arguments.PriorityArgs
+    are_named = True
 
     def __init__(self, name: str, args: Mapping[str, arguments.PriorityArgs], **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -161,6 +195,8 @@ class Queues(Component):
     """Volcano's Queues by name."""
 
     part, modules = "queues", ("queues",)
+    takes = arguments.QueueArgs
+    are_named = True
 
     def __init__(self, name: str, args: Mapping[str, arguments.QueueArgs], **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -170,6 +206,8 @@ class Topology(Component):
     """The HyperNodes of the network, from the labels of the nodes."""
 
     part, modules = "topology", ("topology",)
+    takes = arguments.TopologyArgs
+    are_plain = False
 
     def __init__(self, name: str, args: arguments.TopologyArgs, **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -192,6 +230,7 @@ class Gpu(Component):
     """GPU drivers, device plugins and exporters."""
 
     part, modules = "gpu", ("gpu",)
+    takes = arguments.GpuArgs
 
     def __init__(self, name: str, args: arguments.GpuArgs, **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -201,6 +240,7 @@ class Network(Component):
     """Drivers and device plugins of the RDMA network."""
 
     part, modules = "network", ("network",)
+    takes = arguments.NetworkArgs
 
     def __init__(self, name: str, args: arguments.NetworkArgs, **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -210,6 +250,7 @@ class Identity(Component):
     """Login: Dex, and the API server's authentication."""
 
     part, modules = "identity", ("identity",)
+    takes = arguments.IdentityArgs
 
     def __init__(self, name: str, args: arguments.IdentityArgs, **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -219,6 +260,7 @@ class Metrics(Component):
     """Metrics of nodes, GPUs and Volcano, the alerts on them and a dashboard."""
 
     part, modules = "metrics", ("metrics",)
+    takes = arguments.MetricsArgs
 
     def __init__(self, name: str, args: arguments.MetricsArgs, **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -228,6 +270,7 @@ class Descheduler(Component):
     """Eviction of pods that stand in the wrong place."""
 
     part, modules = "descheduler", ("descheduler",)
+    takes = arguments.DeschedulerArgs
 
     def __init__(self, name: str, args: arguments.DeschedulerArgs, **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -262,6 +305,8 @@ class Team(_Documented):
     first: name it beside the others."""
 
     kind, modules = "Team", ("tenancy", "queues")
+    takes = arguments.TeamArgs
+    are_plain = False
 
     def __init__(self, name: str, args: arguments.TeamArgs, **options: Any) -> None:
         self._name = name
@@ -280,6 +325,8 @@ class Jobs(_Documented):
     """Training jobs by name; those of one flow stand together."""
 
     kind, modules = "TrainingJob", ("jobs",)
+    takes = arguments.TrainingJobArgs
+    are_named, are_plain = True, False
 
     def __init__(self, name: str, args: Mapping[str, arguments.TrainingJobArgs], **options: Any) -> None:
         super().__init__(name, args, **options)
@@ -296,9 +343,11 @@ class TrainingJob(_Documented):
     """One training run."""
 
     kind, modules = "TrainingJob", ("jobs",)
+    takes = arguments.TrainingJobArgs
+    are_plain = False
 
     def __init__(self, name: str, args: arguments.TrainingJobArgs, **options: Any) -> None:
-        if args.flow is not None:
+        if getattr(args, "flow", None) is not None:
             raise pulumi.RunError(f"TrainingJob {name}: args.flow: the steps of a flow stand together; use Jobs")
         self._name = name
         super().__init__(name, args, **options)
@@ -308,12 +357,24 @@ class TrainingJob(_Documented):
 
 
 class Manifests(Component):
-    """Kubernetes objects as they are, judged like everything else."""
+    """Kubernetes objects as they are, judged like everything else. A Guardrail among them judges them."""
 
     def __init__(self, name: str, args: Sequence[Mapping[str, Any]], **options: Any) -> None:
+        self._title = f"Manifests {name}"
         if isinstance(args, str | Mapping) or not isinstance(args, Sequence):
-            raise pulumi.RunError(f"Manifests {name}: args takes a list of objects, this is a {type(args).__name__}")
+            raise self._refusal("args", "a list of objects", args)
+        for index, each in enumerate(args):
+            self._refuse_documents(f"args[{index}]", each)
         super().__init__(name, args, **options)
+
+    def _refuse_documents(self, at: str, value: Any) -> None:
+        """What makes objects is a component's to take; here its objects would belong to nobody."""
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        if kind in _COMPONENTS and value.get("apiVersion") == API_VERSION:
+            message = f"{at} is a document of the kind {kind}, no object"
+            raise pulumi.RunError(f"{self._title}: {message}; use {_COMPONENTS[kind]}")
+        if kind == "List" and value.get("apiVersion") == "v1":
+            raise pulumi.RunError(f"{self._title}: {at} is a List; give its items")
 
     def _documents(self, name: str) -> Iterator[_Value]:
         yield _environment(name, {})

@@ -29,10 +29,20 @@ def document(value: Any, *, at: str = "args") -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {key: document(inner, at=f"{at}.{field}") for field, key, inner in _fields(value) if inner is not None}
     if isinstance(value, Mapping):
+        if strange := [key for key in value if not isinstance(key, str)]:
+            raise pulumi.RunError(f"{at} has the key {strange[0]!r}; keys are texts")
         return {key: document(inner, at=f"{at}[{key!r}]") for key, inner in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return [document(inner, at=f"{at}[{index}]") for index, inner in enumerate(value)]
-    return value
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise pulumi.RunError(f"{at} is {a_type(value)}; give texts, numbers, lists and maps")
+
+
+def a_type(value: Any) -> str:
+    """What a message calls a value of that type: a dict, nothing."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _fields(value: Any) -> Iterator[tuple[str, str, Any]]:

@@ -15,6 +15,7 @@ from tests.cases import Case
 ROOT = Path(__file__).resolve().parent.parent
 _LOADER = yaml.CSafeLoader
 Files = dict[str, str]
+_MOST = 100_000  # values of a text
 
 # What stands in place of a value.
 _VALUES: tuple[Any, ...] = (
@@ -68,24 +69,29 @@ def _letters(text: str, chance: random.Random) -> str:
 def _value(text: str, chance: random.Random) -> str:
     try:
         documents = list(yaml.load_all(text, _LOADER))
-        places = [place for document in documents for place in _places(document)]
+        places = _places(documents)
         if not places:
             return _letters(text, chance)
         _change(*chance.choice(places), [value for holder, key in places for value in [holder[key]]], chance)
+        _places(documents)  # which may be far more now, where one is in many
         return "---\n".join(yaml_writer.document(document) for document in documents)
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         return _letters(text, chance)  # no YAML, or none that can be written again
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every value, as what holds it and its key there."""
-    stack = [value]
+def _places(documents: list[Any]) -> list[tuple[Any, Any]]:
+    """Every value, as what holds it and its key there; ValueError where aliases make too many to write them out."""
+    found: list[tuple[Any, Any]] = []
+    stack = list(documents)
     while stack:
         holder = stack.pop()
         keys = list(holder) if isinstance(holder, dict) else range(len(holder)) if isinstance(holder, list) else ()
         for key in keys:
-            yield holder, key
+            found.append((holder, key))
             stack.append(holder[key])
+        if len(found) > _MOST:
+            raise ValueError
+    return found
 
 
 def _change(holder: Any, key: Any, values: list[Any], chance: random.Random) -> None:

@@ -19,7 +19,7 @@ NEW = Version(1, 34)
 
 def platform(version: Version = NEW) -> Platform:
     teams = {"vision": TEAM}
-    return Platform("case", SPEC, teams, (), version, Version(1, 15), is_development=False)
+    return Platform("case", SPEC, teams, tuple, version, Version(1, 15), is_development=False)
 
 
 def policies() -> dict[str, dict[str, Any]]:

@@ -16,7 +16,10 @@ SOURCES = {
 
 # A module imports only modules of lower rows, or of its own row. The rows are the data's way through the compiler.
 ROWS = (
-    ("basalt", "basalt.pointers", "basalt.findings", "basalt.quantities", "basalt.names", "basalt.patterns"),
+    (
+        "basalt", "basalt.pointers", "basalt.findings", "basalt.facts", "basalt.quantities", "basalt.names",
+        "basalt.patterns",
+    ),
     ("basalt.loading",),
     (
         "basalt.api.structural", "basalt.api.schemas", "basalt.api.versions", "basalt.api.cel",
@@ -34,7 +37,7 @@ ROWS = (
     ("basalt.plan",),
     ("basalt.rules", "basalt.guardrails", "basalt.waivers"),
     ("basalt.deriving",),
-    ("basalt.judging",),
+    ("basalt.judging", "basalt.remembering"),
     ("basalt.compiling", "basalt.reporting.json_format"),
     ("basalt.plan.comparing",),
     ("basalt.rendering", "basalt.tree", "basalt.occupancy"),
@@ -54,6 +57,7 @@ ROWS = (
 RIM = {
     "basalt.fit.pod_by_pod",  # its draws, from fixed seeds
     "basalt.loading.files",
+    "basalt.loading.memory",
     "basalt.gathering.folders",
     "basalt.gathering.revisions",
     "basalt.rendering.switch",

@@ -1,5 +1,6 @@
 """The command as a real process: output, exit codes, and what a user meets when something is wrong."""
 
+import hashlib
 import json
 import os
 import re
@@ -166,6 +167,12 @@ def test_compile_writes_one_object_a_file_and_a_list_of_them(project: Path) -> N
     assert stamp["inputs"].keys() == {f"stacks/seed/{name}" for name in os.listdir(project / "stacks" / "seed")}
     written = {str(path.relative_to(project / "out")) for path in (project / "out").rglob("*") if path.is_file()}
     assert stamp["outputs"].keys() == written - {"basalt.json"}
+    used = {"kubernetes/1.34.json", "volcano/1.15.json", "documents/Team.json", "parts/gpu.json", "charts.lock.json"}
+    assert used < stamp["schemas"].keys()
+    assert all(
+        f"sha256:{hashlib.sha256((ROOT / 'schemas' / name).read_bytes()).hexdigest()}" == told
+        for name, told in stamp["schemas"].items()
+    )
     assert basalt("compile", "seed", "-o", "out", cwd=project).stdout.endswith("unchanged: out\n")
 
 

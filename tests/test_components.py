@@ -79,7 +79,9 @@ def test_an_output_is_refused() -> None:
         lambda: basalt.Queues("q", {"a": basalt.QueueArgs(parent=pulumi.Output.from_input("b"))})  # type: ignore[arg-type]
     )
 
-    assert told == ("args['a'].parent is an Output, whose value is known too late for the rules; give a plain value")
+    assert told == (
+        "Queues q: args['a'].parent is an Output, whose value is known too late for the rules; give a plain value"
+    )
     assert engine.registered == []
 
 
@@ -267,9 +269,55 @@ def test_a_component_is_no_other_of_its_name() -> None:
     assert told == "Queues same: Queue/a is declared already, by Queues same; nothing of it is registered"
 
 
-@pytest.mark.parametrize("args", [None, "a: b", {"apiVersion": "v1", "kind": "ConfigMap"}])
-def test_manifests_are_a_list(args: Any) -> None:
-    told, engine = refused(lambda: basalt.Manifests("m", args))
+CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
+OF_BASALT = {"apiVersion": "basalt.dev/v1alpha1", "metadata": {"name": "a"}, "spec": {}}
+OF_ENVIRONMENT = (
+    "Manifests m: args[0] is a document of the kind Environment, no object; use the component of each of its parts: "
+    "Queues, Priorities, Topology, Gpu, ..."
+)
+EVERY = (
+    basalt.Scheduler, basalt.Priorities, basalt.Queues, basalt.Topology, basalt.Gpu, basalt.Network, basalt.Identity,
+    basalt.Metrics, basalt.Descheduler, basalt.Team, basalt.Jobs, basalt.TrainingJob, basalt.Manifests,
+)  # fmt: skip
 
-    assert told == f"Manifests m: args takes a list of objects, this is a {type(args).__name__}"
+
+@pytest.mark.parametrize("component", EVERY)
+@pytest.mark.parametrize("args", [
+    None, 5, True, "a: b", [5], (), object(), {1: 2}, {"a": 5}, {"a": object()}, arguments.DeliveryArgs(),
+], ids=repr)  # fmt: skip
+def test_arguments_of_any_type_are_taken_or_refused_by_name(component: Any, args: Any) -> None:
+    if component is basalt.Manifests and args == ():
+        return  # a list of none
+
+    told, engine = refused(lambda: component("c", args))
+
+    assert told.startswith(f"{component.__name__} c"), told
+    assert "args" in told
+    assert engine.registered == []
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: basalt.Topology("t", None), "Topology t: args takes TopologyArgs, this is None"),  # type: ignore[arg-type]
+        (lambda: basalt.Queues("q", []), "Queues q: args takes a map of names to QueueArgs, this is a list"),  # type: ignore[arg-type]
+        (lambda: basalt.Jobs("j", {"a": 5}), 'Jobs j: args["a"] takes TrainingJobArgs, this is an int'),  # type: ignore[dict-item]
+        (lambda: basalt.Queues("q", {}, beside=None), "Queues q: beside takes a list of components, this is None"),
+        (lambda: basalt.Queues("q", {}, beside=["a"]), "Queues q: beside[0] takes a component, this is a str"),
+        (lambda: basalt.Manifests("m", {}), "Manifests m: args takes a list of objects, this is a dict"),  # type: ignore[arg-type]
+        (lambda: basalt.Manifests("m", [{"kind": "List", "apiVersion": "v1", "items": [CONFIG]}]),
+         "Manifests m: args[0] is a List; give its items"),
+        (lambda: basalt.Manifests("m", [CONFIG, {**OF_BASALT, "kind": "Team"}]),
+         "Manifests m: args[1] is a document of the kind Team, no object; use the component Team"),
+        (lambda: basalt.Manifests("m", [{**OF_BASALT, "kind": "Environment"}]), OF_ENVIRONMENT),
+        (lambda: basalt.Manifests("m", [{**CONFIG, "data": {"a": {1}}}]),
+         "Manifests m: args[0]['data']['a'] is a set; give texts, numbers, lists and maps"),
+        (lambda: basalt.Manifests("m", [{**CONFIG, "data": {5: "a"}}]),
+         "Manifests m: args[0]['data'] has the key 5; keys are texts"),
+    ],
+)  # fmt: skip
+def test_what_an_argument_may_be_is_said(make: Any, told: str) -> None:
+    found, engine = refused(make)
+
+    assert found == told
     assert engine.registered == []

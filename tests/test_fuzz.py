@@ -1,13 +1,18 @@
 """Nearly right documents end in findings, whatever the command. For longer: make fuzz SECONDS=1800."""
 
 import contextlib
+import random
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import crashes, tried
+from tests.fuzz import crashes, example, tried
+from tools.fuzzing.targets import TARGETS
+
+_OF_BOMB = 197450723798301  # an alias bomb, into whose leaves the changes put larger parts of it
 
 
 @given(st.integers(0, 2**48))
@@ -15,3 +20,22 @@ from tests.fuzz import crashes, tried
 def test_a_nearly_right_document_ends_in_findings(number: int) -> None:
     with tempfile.TemporaryDirectory() as root, contextlib.chdir(root):
         assert crashes(tried(Path(root), number)) == {}
+
+
+def test_a_bomb_is_not_written_out() -> None:
+    before, after = example(_OF_BOMB)
+
+    assert max(map(len, after.values())) < 10 * max(map(len, before.values()))
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_of_the_coverage_guided_fuzzing_keeps_its_promises(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    target, seeds = TARGETS[name]
+    chance = random.Random(name)
+    for seed in chance.sample(found := [each.encode() for each in seeds()], min(30, len(found))):
+        at = chance.randrange(len(seed))
+        for data in (seed, seed[:at], seed[:at] + chance.randbytes(3) + seed[at + 1 :]):
+            target(data)

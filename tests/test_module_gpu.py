@@ -35,7 +35,7 @@ NODES = (node("te2", "h100"), node("te1", "h100"), node("te3", "a100"), Node(Met
 def made(declared: Spec, **spec: Any) -> dict[str, Manifest]:
     """Everything of the part, by kind and name."""
     platform = Platform(
-        "case", {"gpu": declared, **spec}, {}, NODES, Version(1, 34), Version(1, 15), is_development=False
+        "case", {"gpu": declared, **spec}, {}, lambda: NODES, Version(1, 34), Version(1, 15), is_development=False
     )
     module = vgpu.vgpu if declared.get("provider") == "volcano-vgpu" else gpu.gpu
     found = {f"{each.value['kind']}/{each.value['metadata']['name']}": each for each in module(declared, platform)}

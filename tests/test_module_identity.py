@@ -52,7 +52,7 @@ WHOLE: Spec = {
 def made(declared: Spec, version: str = "1.34") -> list[Manifest]:
     kubernetes = Version(*map(int, version.split(".")))
     spec = {"identity": declared}
-    platform = Platform("case", spec, {}, (), kubernetes, Version(1, 15), is_development=False)
+    platform = Platform("case", spec, {}, tuple, kubernetes, Version(1, 15), is_development=False)
     return list(identity.identity(declared, platform))
 
 

@@ -327,7 +327,7 @@ def test_resource_is_that_of_the_environments_first_device(network: Spec | None,
 @pytest.mark.parametrize("declared", [{}, {"type": "sriov"}, {"devices": [{"resourceName": "fast"}]}])
 def test_resource_is_the_one_that_the_network_offers(declared: Spec) -> None:
     """The names are those of modules/network.py: in what that makes, each stands with the same prefix."""
-    platform = Platform("case", {"network": declared}, {}, (), Version(1, 34), Version(1, 15), is_development=False)
+    platform = Platform("case", {"network": declared}, {}, tuple, Version(1, 34), Version(1, 15), is_development=False)
     offered = json.dumps([each.value for each in network.network(declared, platform)])
 
     _, _, name = str(jobs.rdma_resource(declared)).partition("/")

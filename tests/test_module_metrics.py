@@ -45,7 +45,7 @@ GPUS: Spec = {"dcgm": {"enabled": True}}
 
 def made(declared: Spec, teams: dict[str, Spec] | None = None, **spec: Any) -> list[Manifest]:
     whole = {**spec, "metrics": declared}
-    platform = Platform("case", whole, teams or {}, (), Version(1, 34), Version(1, 15), is_development=False)
+    platform = Platform("case", whole, teams or {}, tuple, Version(1, 34), Version(1, 15), is_development=False)
     return list(metrics.metrics(declared, platform))
 
 

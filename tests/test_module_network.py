@@ -25,7 +25,7 @@ ML = {"key": "ml", "operator": "Exists", "effect": "NoSchedule"}
 def made(declared: Spec, **spec: Any) -> dict[str, Manifest]:
     """Everything of the part, by kind and name."""
     document = {"network": declared, **spec}
-    platform = Platform("case", document, {}, (), Version(1, 34), Version(1, 15), is_development=False)
+    platform = Platform("case", document, {}, tuple, Version(1, 34), Version(1, 15), is_development=False)
     found = {
         f"{each.value['kind']}/{each.value['metadata']['name']}": each for each in network.network(declared, platform)
     }

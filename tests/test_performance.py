@@ -15,7 +15,7 @@ from basalt.fit import verdicts as fit
 from basalt.fit.verdicts import State
 from benchmarks import clusters, page, plot, verdicts
 from benchmarks.performance import SECTIONS
-from benchmarks.plot import Plot
+from benchmarks.plot import Bars, Plot
 
 NOT_CURRENT = "run `python -m benchmarks.performance --no-measuring` and read the difference"
 WRITTEN = page.files(SECTIONS)
@@ -39,7 +39,7 @@ def test_plot_is_xml_with_a_title_and_no_background(path: str) -> None:
     root = ET.fromstring(WRITTEN[path])
     parts = {element.tag.removeprefix("{http://www.w3.org/2000/svg}") for element in root.iter()}
 
-    assert {"title", "polyline", "circle"} <= parts
+    assert {"title", "path", "text"} <= parts
     assert "rect" not in parts
 
 
@@ -48,6 +48,17 @@ def test_plot_has_a_mark_for_every_point_and_names_are_escaped() -> None:
 
     assert len(root.findall("{*}circle")) == 3
     assert root.findtext("{*}title") == "a < b & c"
+
+
+def test_bars_stand_on_steps_of_ten_and_the_first_has_its_own_colour() -> None:
+    root = ET.fromstring(plot.svg(Bars("a & b", "s", [("own", 2), ("other", 20), ("third", 2000)])))
+    bars = [path for path in root.findall("{*}path") if path.get("stroke-width", "") > "1"]
+    lengths = [float(end) - float(start) for start, end in
+               (re.findall(r"M([\d.]+) .*H([\d.]+)", path.get("d", ""))[0] for path in bars)]  # fmt: skip
+
+    assert len(bars) == 3
+    assert (lengths[2] - lengths[1]) == pytest.approx(2 * (lengths[1] - lengths[0]), abs=0.2)
+    assert [path.get("stroke") == bars[0].get("stroke") for path in bars] == [True, False, False]
 
 
 @given(st.floats(1e-3, 1e9))

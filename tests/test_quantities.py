@@ -210,3 +210,10 @@ def test_extended_resources_have_a_domain_outside_kubernetes(resource: str, exte
 )  # fmt: skip
 def test_keys_that_quotas_alone_use(key: str, own: bool) -> None:
     assert quantities.is_quota_key(key) == own
+
+
+def test_a_part_of_a_byte_is_shown_as_it_is() -> None:
+    amount = parse("0.777777777")
+
+    assert amount is not None
+    assert show_rounded(amount, "memory") == show(amount, "memory") == "777777777n"

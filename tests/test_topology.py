@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from basalt import patterns, tree
 from basalt.api.kinds import Catalog
 from basalt.api.versions import Version
-from basalt.deriving import derive
+from basalt.deriving import derive, derive_hyper_nodes
 from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
 from basalt.index import Index
@@ -91,10 +91,13 @@ def index(nodes: Sequence[Node], objects: Iterable[KubeObject] = (), declared: M
         }
         environment = Declaration(value, (written(value),))
     places = tuple((each, written({"kind": "Node", "metadata": {"name": each.name}})) for each in nodes)
-    gathered = Gathered(environment, (environment,) if environment else (), nodes=places, all_nodes=tuple(nodes))
-    derived = derive(environment, (environment,), tuple(nodes)) if environment else ()
+    gathered = Gathered(
+        environment, (environment,) if environment else (), nodes=places, node_source=lambda: tuple(nodes)
+    )
+    made = tuple(derive_hyper_nodes(environment, nodes)) if environment else ()
+    others = derive(environment, (environment,), lambda: tuple(nodes)) if environment else ()
     catalog = Catalog(Version(1, 34), Version(1, 15), is_declared=environment is not None)
-    return Index(gathered, [*derived, *objects], catalog, noted={})
+    return Index(gathered, [*others, *objects], catalog, derived=lambda: made, noted={})
 
 
 def said(facts: Index, *, without: Iterable[str] = ()) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """Writes requirements.txt (what the compiler needs, and its build backend), requirements-pulumi.txt (what `pulumi up`
-needs on top) and requirements-dev.txt (what the tests need on top of both) from pyproject.toml, with the hash of every
-file and no download address."""
+needs on top), requirements-dev.txt (what the tests need on top of both) and requirements-fuzzing.txt from
+pyproject.toml, with the hash of every file and no download address."""
 
 import subprocess
 import sys
@@ -26,6 +26,7 @@ def main() -> None:
     pulumi = project["project"]["optional-dependencies"]["pulumi"]
     lock("requirements-pulumi.txt", pulumi, ["requirements.txt"])
     lock("requirements-dev.txt", dev, ["requirements.txt", "requirements-pulumi.txt"])
+    lock("requirements-fuzzing.txt", project["dependency-groups"]["fuzzing"], ["requirements.txt"])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """CRD validation rules in CEL (x-kubernetes-validations), evaluated by Google's own runtime."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 from basalt.pointers import Pointer
 
 _RULES = "\0rules"  # no property is called that
+_MAPS = (dict, Mapping)  # a dict is quick to tell, Mapping is not
 
 
 class Rule(NamedTuple):
@@ -62,19 +64,23 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def broken(trie: Mapping[str, Any], value: Any, pointer: Pointer = ()) -> Iterator[Broken]:
+def broken(trie: Mapping[str, Any], value: Any) -> list[Broken]:
     """Each rule that a value fails, and where. A rule that cannot be evaluated is silent."""
-    for rule in trie.get(_RULES, ()):
-        if not _passes(rule.expression, value):
-            yield Broken(pointer, rule)
-    if isinstance(value, Mapping):
+    found: list[Broken] = []
+    _look(trie, value, (), found)
+    return found
+
+
+def _look(trie: Mapping[str, Any], value: Any, pointer: Pointer, found: list[Broken]) -> None:
+    if own := trie.get(_RULES):
+        found.extend(Broken(pointer, rule) for rule in own if not _passes(rule.expression, value))
+    if isinstance(value, _MAPS):
         for key, child in value.items():
-            inner = trie.get(key) or trie.get("*")
-            if inner:
-                yield from broken(inner, child, (*pointer, key))
-    elif isinstance(value, list) and "*" in trie:
+            if inner := trie.get(key) or trie.get("*"):
+                _look(inner, child, (*pointer, key), found)
+    elif isinstance(value, list) and (inner := trie.get("*")):
         for index, child in enumerate(value):
-            yield from broken(trie["*"], child, (*pointer, index))
+            _look(inner, child, (*pointer, index), found)
 
 
 def unreadable(trie: Mapping[str, Any]) -> Iterator[str]:
@@ -87,6 +93,27 @@ def unreadable(trie: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _passes(expression: str, value: Any) -> bool:
+    fields = _fields_asked_for(expression)
+    if fields is None or not isinstance(value, Mapping):
+        return _evaluates(expression, value)
+    found = tuple((name, value[name] is None) for name in fields if name in value)
+    if (expression, found) not in _KNOWN:
+        _KNOWN[expression, found] = _evaluates(expression, value)
+    return _KNOWN[expression, found]
+
+
+_KNOWN: dict[tuple[str, tuple[tuple[str, bool], ...]], bool] = {}  # of rules that ask only which fields there are
+_HAS = re.compile(r"\bhas\(self\.(\w+)\)")
+
+
+@cache
+def _fields_asked_for(expression: str) -> tuple[str, ...] | None:
+    """The fields of an expression that only asks which of them are there, as the union of a member selector does; None
+    where it looks at values. 100,000 such selectors have few outcomes."""
+    return None if "self" in _HAS.sub("", expression) else tuple(sorted(set(_HAS.findall(expression))))
+
+
+def _evaluates(expression: str, value: Any) -> bool:
     program = _program(expression)
     if program is None:
         return True

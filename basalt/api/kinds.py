@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -90,10 +91,24 @@ class Catalog:
         self.versions = {"kubernetes": kubernetes, "volcano": volcano}
         self.is_declared = is_declared  # False: the newest versions stand in, and what they lack proves nothing
         self._custom: dict[str, Kind] = {}
+        self._definitions: list[Mapping[str, Any]] = []
+
+    @property
+    def sources(self) -> list[Any]:
+        """All that it is made from, as values."""
+        return [*self.versions.values(), self.is_declared, self._definitions]
+
+    def schema_files(self) -> list[Path]:
+        """What the environment is judged by that is no code: the schemas of its versions and of the documents, and the
+        lock of the charts."""
+        own = [path for folder in ("documents", "parts") for path in (ROOT / folder).glob("*.json")]
+        served = [ROOT / product / f"{version}.json" for product, version in self.versions.items()]
+        return sorted([*own, *served, ROOT / "charts.lock.json"])
 
     def add_definitions(self, objects: Iterable[KubeObject]) -> None:
         """Takes in the kinds of the CustomResourceDefinitions among the objects."""
         for declared in objects:
+            self._definitions.append(declared.value)
             for kind in _custom_kinds(declared, _release("kubernetes", self.versions["kubernetes"]).definitions):
                 self._custom[f"{kind.api_version}/{kind.kind}"] = kind
 

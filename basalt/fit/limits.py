@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from basalt.facts import Fact
 from basalt.fit import queues
 from basalt.fit.job import Job
 from basalt.fit.problem import ENDLESS, PODS, Gang, Key, Limit
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.quantities import Amount, Resources
 from basalt.views.queue_tree import ROOT
 from basalt.views.quotas import namespace_of

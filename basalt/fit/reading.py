@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from basalt.facts import Fact
 from basalt.fit import affinities, limits, pod_by_pod, sub_groups
 from basalt.fit.affinities import Pods, Wishes
 from basalt.fit.job import Job
@@ -13,7 +14,7 @@ from basalt.fit.packing import cheapest
 from basalt.fit.plugins import Plugins
 from basalt.fit.pod_by_pod import Scoring
 from basalt.fit.problem import ENDLESS, PODS, Bond, Domain, Gang, Key, Problem, Shape, outermost
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import get
@@ -64,6 +65,11 @@ def read(index: Index, lost: AbstractSet[str] = frozenset()) -> Read:
     return Read(jobs, problem, scoring, index.job_tiers.numbers if index.job_tiers else {})
 
 
+def asks(index: Index) -> bool:
+    """Whether anything may be a job: where nothing is, the nodes need not be looked at."""
+    return bool(index.workloads or index.pods or index.of_kind("PodGroup"))
+
+
 class _Reader:
     def __init__(self, index: Index, lost: AbstractSet[str]) -> None:
         self._index = index
@@ -76,9 +82,9 @@ class _Reader:
         # Where nothing says how the scheduler is configured, it is taken to enforce what is declared.
         self.plugins = {plugin.name for plugin in configuration.plugins()} if configuration else _ENFORCING
         left = [node for node in index.nodes if node.name not in lost]
-        self.total = add(*(parse_map(node.allocatable) for node in left))
+        self.total = add(*(index.offers[node.name] for node in left))
         takers = [node for node in left if node.takes_pods]
-        self.offers = {node.name: parse_map(node.allocatable) for node in takers}
+        self.offers = {node.name: index.offers[node.name] for node in takers}
         self.free = {node.name: self._free(node) for node in takers}
         open_ones = frozenset(self.free)
         self.domains = tuple(
@@ -94,7 +100,7 @@ class _Reader:
 
     def _free(self, node: Node) -> Resources:
         """What the node offers less what the environment's own daemons request there."""
-        offers = {**dict.fromkeys(_ON_EVERY_NODE, ENDLESS), **parse_map(node.allocatable)}
+        offers = {**dict.fromkeys(_ON_EVERY_NODE, ENDLESS), **self.offers[node.name]}
         daemons = [add(requests, {PODS: 1}) for requests in self._daemons(node)]
         taken = add(*daemons)
         return {name: amount - taken.get(name, 0) for name, amount in offers.items()}
@@ -117,7 +123,7 @@ class _Reader:
             if workload.object.ref.kind in _JOBS and (job := self._of_workload(workload)) is not None:
                 yield job
         declared = self._index.of_kind("PodGroup")
-        yield from map(self._of_group, gangs((), declared, self._index.objects, self._priorities))
+        yield from map(self._of_group, gangs((), declared, self._index.given, self._priorities))
         yield from self._of_pods({(namespace_of(each), each.name) for each in declared})
 
     def _of_workload(self, workload: Workload) -> Job | None:

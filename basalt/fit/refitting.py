@@ -12,7 +12,7 @@ from basalt.fit.limits import is_hierarchical, owner_of
 from basalt.fit.packing import Room
 from basalt.fit.problem import Gang, Limit, Placement, Problem
 from basalt.index import Index
-from basalt.quantities import Amount, Resources, add, parse_map
+from basalt.quantities import Amount, Resources, add
 
 
 class Loss(NamedTuple):
@@ -25,7 +25,7 @@ class Loss(NamedTuple):
 
 def losses(index: Index, problem: Problem, domains: Iterable[str]) -> Iterator[Loss]:
     """The loss of each of the HyperNodes by itself."""
-    offers = {node.name: parse_map(node.allocatable) for node in index.nodes}
+    offers = index.offers
     total = add(*offers.values())
     known: dict[tuple[tuple[str, Amount], ...], tuple[Amount, ...]] = {}  # racks are mostly alike
     for domain in domains:

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from basalt.facts import Fact
 from basalt.fit import checking, reading
 from basalt.fit.job import Job
 from basalt.fit.problem import PODS, Counts, Key, Limit, Problem, Shape
 from basalt.fit.queues import way_up
 from basalt.fit.reading import Read, host_ports
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node, Spec
 from basalt.loading.snapshots import Pod, Snapshot
 from basalt.names import counted

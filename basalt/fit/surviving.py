@@ -47,6 +47,8 @@ class Survival(NamedTuple):
 @lru_cache(maxsize=1)  # the rule and the command ask for the same
 def of(index: Index) -> tuple[Survival, ...]:
     """Those of the jobs that fit as long as nothing has failed; a tier that does not exist has another rule."""
+    if not any(tier_of(verdict.job.object) for verdict in verdicts.of(index)):
+        return ()
     solved = verdicts.solved(index)
     tiers: dict[str, list[Job]] = {}
     for verdict in solved.verdicts:

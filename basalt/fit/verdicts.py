@@ -69,7 +69,7 @@ class Solved(NamedTuple):
 
 def of(index: Index) -> tuple[Verdict, ...]:
     """The verdicts on all that is declared."""
-    return solved(index).verdicts
+    return solved(index).verdicts if reading.asks(index) else ()
 
 
 @lru_cache(maxsize=2)  # the rules and the command ask for the same, and a plan has two sides

@@ -1,7 +1,7 @@
 """From a folder to its documents: `extends` first, then the folder itself; merged, classified, and nothing lost."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from basalt.gathering import node_documents
 from basalt.gathering.chart_values import is_chart_values
 from basalt.gathering.documents import API_VERSION, GROUP, KINDS, Declaration, Document, merge_documents, ref_of
 from basalt.gathering.expanding import expand, faults, is_plain_list
-from basalt.loading import files
-from basalt.loading.files import Misuse, Reading, SourceFile
+from basalt.loading import files, inventories, memory
+from basalt.loading.files import KNOWN_INVENTORY, Misuse, Reading, SourceFile
+from basalt.loading.memory import Memory
 from basalt.loading.nodes import Node
 
 _EXTENDS = ("spec", "extends")
@@ -31,18 +32,23 @@ class Gathered:
     inventories: tuple[SourceFile, ...] = ()
     reading: Reading = field(default_factory=Reading)
     problems: list[tuple[str, Problem]] = field(default_factory=list)  # rule, problem
-    all_nodes: tuple[Node, ...] = ()  # of all inventories, then those written one by one; each name once
+    node_source: Callable[[], tuple[Node, ...]] = tuple  # what all_nodes are: asked for where they are needed
     folders: frozenset[Path] = frozenset()  # that were read, those extended among them
 
+    @property
+    def all_nodes(self) -> tuple[Node, ...]:
+        """Of all inventories, then those written one by one; each name once."""
+        return self.node_source()
 
-def gather(root: Path) -> Gathered:
+
+def gather(root: Path, known: Memory = memory.NOTHING) -> Gathered:
     """What the environment's folder (or the single file) says, the folders it extends included."""
     gathered = Gathered()
-    folders = _Folders(gathered, project_of(root))
+    folders = _Folders(gathered, project_of(root), known)
     folders.visit(root.resolve(), ())
     gathered.folders = frozenset(folders.done)
     _classify(folders.documents, gathered)
-    _join_nodes(gathered)
+    _join_nodes(gathered, known)
     return gathered
 
 
@@ -82,9 +88,10 @@ def project_of(root: Path) -> Path:
 class _Folders:
     """The walk over `extends`, depth first. Each file is read once: a folder inside another is its own layer."""
 
-    def __init__(self, gathered: Gathered, project: Path) -> None:
+    def __init__(self, gathered: Gathered, project: Path, known: Memory) -> None:
         self.gathered = gathered
         self.project = project
+        self.known = known
         self.documents: list[Document] = []
         self.done: set[Path] = set()
         self.taken: set[Path] = set()
@@ -104,7 +111,7 @@ class _Folders:
     def _read(self, path: Path) -> list[Document]:
         if path not in self.readings:
             reading = Reading()
-            files.read(path, reading)
+            files.read(path, reading, self.known)
             self.readings[path] = reading, [found for text in reading.documents for found in expand(text)]
         return self.readings[path][1]
 
@@ -194,15 +201,22 @@ def _classify(documents: Iterable[Document], gathered: Gathered) -> None:
     gathered.manifests = tuple(manifests)
     gathered.chart_values = tuple(chart_values)
     gathered.nodes = tuple(found_nodes)
-    gathered.inventories = tuple(file for file in gathered.reading.files if file.inventory is not None)
+    gathered.inventories = tuple(file for file in gathered.reading.files if file.is_inventory)
 
 
-def _join_nodes(gathered: Gathered) -> None:
+def _join_nodes(gathered: Gathered, known: Memory = memory.NOTHING) -> None:
     """Takes each node once: what two of one name would say about domains and capacity is nobody's mistake."""
+    large = [file for file in gathered.inventories if known.is_on and file.size > inventories.STRICT_BYTES]
+    is_only = len(gathered.inventories) == 1 and not gathered.nodes
+    if large and is_only and known.recall(KNOWN_INVENTORY, [large[0].content_key]) is not None:
+        gathered.node_source = lambda: large[0].inventory or ()
+        return
     listed = [(file, index, node) for file in gathered.inventories for index, node in enumerate(file.inventory or ())]
     every = [node for _, _, node in listed] + [node for node, _ in gathered.nodes]
-    gathered.all_nodes = tuple(every)
+    gathered.node_source = lambda: tuple(every)
     if len({node.name for node in every}) == len(every):
+        for file in large:
+            known.keep(KNOWN_INVENTORY, [file.content_key], len(file.inventory or ()))
         return
     places = [node_documents.in_inventory(*each) for each in listed] + [document for _, document in gathered.nodes]
     first: dict[str, tuple[Node, Document]] = {}
@@ -212,7 +226,7 @@ def _join_nodes(gathered: Gathered) -> None:
             message = f"Node/{node.name} is declared again; the first is at {earlier}"
             problem = Problem(place, ("metadata", "name"), message, "keep one inventory of each node")
             gathered.problems.append(("object-is-declared-once", problem))
-    gathered.all_nodes = tuple(node for node, _ in first.values())
+    gathered.node_source = lambda: tuple(node for node, _ in first.values())
 
 
 def _identity(document: Document) -> tuple[str, ...]:

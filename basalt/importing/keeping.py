@@ -179,7 +179,7 @@ def paths(files: Iterable[SourceFile], root: Path) -> dict[str, str]:
     """Where each file goes: node inventories beside the Environment where there is one, the rest as it lay."""
     every = list(files)
     base = root.resolve() if root.is_dir() else root.resolve().parent
-    inventories = [file for file in every if file.inventory is not None]
+    inventories = [file for file in every if file.is_inventory]
     found = {}
     for file in every:
         relative = os.path.relpath(os.path.abspath(file.path), base)

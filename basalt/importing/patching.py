@@ -22,7 +22,7 @@ def patched(
     found: dict[JobKey, dict[str, Any]] = {}
     values = [*replace(proposal, jobs=sound).values()]
     declarations = tuple(map(declared, values))
-    for each in deriving.derive(declarations[0], declarations, ()):
+    for each in deriving.derive(declarations[0], declarations, tuple):
         there = wanted.objects.get(identity(each.ref))
         key = (each.ref.namespace or "default", each.name)
         if each.module != "jobs" or there is None or key not in sound:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,7 +98,8 @@ def made(proposal: Proposal, wanted: Wanted) -> Made:
     if faults := [each for declaration in declarations for each in _form(declaration)]:
         return Made({}, [], faults)
     found = Made({}, [], [])
-    for each in deriving.derive(declarations[0], declarations, wanted.nodes):
+    derived = deriving.derive(declarations[0], declarations, lambda: wanted.nodes)
+    for each in chain(derived, deriving.derive_hyper_nodes(declarations[0], wanted.nodes)):
         key, part = identity(each.ref), _part(each)
         there = wanted.objects.get(key)
         difference = differs(each, there, wanted.catalog) if there is not None else None

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from basalt import deriving
 from basalt.api import versions
 from basalt.api.kinds import Catalog
-from basalt.compiling import derived
+from basalt.compiling import given_way
 from basalt.gathering.documents import Document
 from basalt.gathering.expanding import expand
 from basalt.gathering.folders import of_documents
@@ -169,7 +170,11 @@ def _prove(source: Source, choice: Choice, written: list[Output], kept: keeping.
     assert gathered.environment is not None
     copied = [each for each in source.objects if _spot(each)[0] in kept.unchanged]
     raw = [*copied, *(KubeObject(document.value, document) for document in gathered.manifests)]
-    made = [*derived(gathered.environment, gathered.declarations, source.nodes, frozenset(), raw), *raw]
+    made = [
+        *given_way(gathered.environment, gathered.declarations, lambda: source.nodes, frozenset(), raw),
+        *deriving.derive_hyper_nodes(gathered.environment, source.nodes),
+        *raw,
+    ]
     there: dict[Identity, list[KubeObject]] = {}
     for each in made:
         there.setdefault(identity(each.ref), []).append(each)

@@ -6,26 +6,31 @@ One of the few places that touch the file system.
 import codecs
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from basalt.findings import Source
-from basalt.loading import inventories, json_text, nodes, yaml_text
+from basalt.loading import inventories, json_text, memory, nodes, piecewise, yaml_text
 from basalt.loading.inventories import Data, Places, nearest
 from basalt.loading.limits import INVENTORY_BYTES, YAML_BYTES, Fault
 from basalt.loading.marks import Mark
+from basalt.loading.memory import Memory
 from basalt.loading.yaml_text import Ambiguous, Parsed
 from basalt.pointers import Pointer
 
 SUFFIXES = (".yaml", ".yml", ".json")
 STAMP = "basalt.json"  # the file by which a folder is known to be the compiler's own output
+KNOWN_INVENTORY = "inventory"  # what is remembered of a sound one in which every node has a name of its own
+_BUFFER = 1 << 20
 _FIRST = 4096  # bytes that tell JSON from YAML
 _NOTHING_THERE = (errno.ENOENT, errno.ELOOP, errno.ENXIO)  # a link to nothing or to itself, a socket
 
@@ -34,15 +39,103 @@ class Misuse(Exception):
     """The command cannot begin: one line for stderr, exit code 2."""
 
 
+class _State(NamedTuple):
+    """What tells that a file is still the same."""
+
+    inode: int
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, handle: BufferedReader) -> "_State":
+        status = os.fstat(handle.fileno())
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+class _Large(NamedTuple):
+    """Of an inventory whose bytes are not kept: the file's state, and a digest, empty where nobody asked for one."""
+
+    state: _State
+    content: str
+
+
 class SourceFile:
     """One input file: its bytes, its parsed documents, and the position of any value in them."""
 
     def __init__(self, path: Path, name: str, data: Data) -> None:
         self.path = path
         self.name = name
-        self.data = data
-        self.inventory: tuple[nodes.Node, ...] | None = None
+        self._data: Data | None = data
+        self._nodes: tuple[nodes.Node, ...] | None = None
+        self._large: _Large | None = None
         self._line_start = (1, 0)
+
+    def take(self, data: Data) -> None:
+        self._data = data
+        self._nodes = inventories.read(data) if self.is_json else None
+
+    def take_large(self, large: _Large, found: tuple[nodes.Node, ...] | None) -> None:
+        """An inventory whose bytes are not kept; they are read again where they are needed, as are nodes that were not
+        decoded, since an earlier run did."""
+        self._data, self._large, self._nodes = None, large, found
+
+    @property
+    def data(self) -> Data:
+        if self._data is None:
+            with self._opened_again() as handle:
+                self._data = handle.read()
+        return self._data
+
+    @property
+    def digest(self) -> str:
+        """sha256:<hexadecimal digits> of the bytes."""
+        if self._data is not None:
+            return "sha256:" + hashlib.sha256(self._data).hexdigest()
+        with self._opened_again() as handle:
+            return "sha256:" + hashlib.file_digest(handle, "sha256").hexdigest()
+
+    @property
+    def size(self) -> int:
+        return self._large.state.size if self._large else len(self.data)
+
+    @property
+    def is_inventory(self) -> bool:
+        return self._nodes is not None or self._large is not None
+
+    @property
+    def inventory(self) -> tuple[nodes.Node, ...] | None:
+        """The nodes of a JSON inventory; None of anything else."""
+        if self._nodes is None and self._large is not None:
+            with self._opened_again() as handle:
+                digest = memory.new_hash()
+                self._nodes = piecewise.decode(_hashing(handle, digest))
+            if self._nodes is None or digest.hexdigest() != self._large.content:
+                self._raise_changed()
+        return self._nodes
+
+    @property
+    def content_key(self) -> str:
+        """What stands for the bytes of an inventory."""
+        if self._large is not None:
+            return self._large.content
+        digest = memory.new_hash()
+        digest.update(self.data)
+        return digest.hexdigest()
+
+    @contextlib.contextmanager
+    def _opened_again(self) -> Iterator[BufferedReader]:
+        """A large inventory, as it was when it was read."""
+        try:
+            with open(self.path, "rb") as handle:
+                yield handle
+                state = _State.of(handle)
+        except OSError as error:
+            raise Misuse(f"cannot read {self.name}: {error.strerror}") from None
+        if self._large is None or state != self._large.state:
+            self._raise_changed()
+
+    def _raise_changed(self) -> NoReturn:
+        raise Misuse(f"{self.name} changed while it was read; run the command again")
 
     @property
     def is_json(self) -> bool:
@@ -74,7 +167,7 @@ class SourceFile:
 
     def position(self, index: int, pointer: Pointer) -> Source:
         """Where the value at the pointer of the index-th document stands, else the nearest value around it."""
-        if self.inventory is not None:
+        if self.is_inventory:
             return self.source(self._places.mark(pointer))
         marks = self._positions[index] if index < len(self._positions) else {}
         return self.source(nearest(marks, pointer))
@@ -148,13 +241,13 @@ def discover(root: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(root).parts)
 
 
-def read(path: Path, reading: Reading) -> None:
-    """Adds one file to the reading."""
+def read(path: Path, reading: Reading, known: Memory = memory.NOTHING) -> None:
+    """Adds one file to the reading. known are the large inventories that an earlier run found sound."""
     name = os.fsencode(os.path.relpath(path)).decode("utf-8", "replace")  # a name need not be UTF-8; a report must
     file = SourceFile(path, name, b"")
     reading.files.append(file)
     try:
-        file.data = _load(file)
+        _load(file, known)
         _parse_file(file, reading)
     except Fault as fault:
         reading.faults.append(TextFault(file, fault))
@@ -180,9 +273,9 @@ def argument(path: str) -> SourceFile:
     return SourceFile(Path(name).with_suffix(".json" if is_json else ".yaml"), name, data)
 
 
-def _load(file: SourceFile) -> Data:
-    """The file's bytes. Opened once, so a swap after the check has no effect; copied, not mapped, since a mapped file
-    that another process cuts short ends this one (SIGBUS)."""
+def _load(file: SourceFile, known: Memory) -> None:
+    """Takes the file's bytes, or the nodes of a large inventory. Opened once, so a swap after the check has no effect;
+    copied, not mapped, since a mapped file that another process cuts short ends this one (SIGBUS)."""
     try:
         descriptor = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK)  # a FIFO must not block
     except OSError as error:
@@ -197,10 +290,49 @@ def _load(file: SourceFile) -> Data:
         limit = INVENTORY_BYTES if file.is_json else YAML_BYTES
         if status.st_size > limit:
             raise _too_large(status.st_size, limit)
+        if file.is_json and status.st_size > inventories.STRICT_BYTES and _load_large(file, handle, known):
+            return
+        handle.seek(0)
         data = handle.read(limit + 1)
         if len(data) > limit:  # it grew
             raise _too_large(len(data), limit)
-        return data
+        file.take(data)
+
+
+def _load_large(file: SourceFile, handle: BufferedReader, known: Memory) -> bool:
+    """Whether the file is an inventory that can be taken piece by piece, or that an earlier run took."""
+    state = _State.of(handle)
+    if known.is_on:
+        content = _digest(handle)
+        if known.recall(KNOWN_INVENTORY, [content]) is not None:
+            file.take_large(_Large(state, content), None)
+            return True
+        handle.seek(0)
+    digest = memory.new_hash() if known.is_on else None
+    found = piecewise.decode(handle.readinto if digest is None else _hashing(handle, digest))
+    if found is not None:
+        file.take_large(_Large(state, "" if digest is None else digest.hexdigest()), found)
+    return found is not None
+
+
+def _digest(handle: BufferedReader) -> str:
+    digest = memory.new_hash()
+    fill = _hashing(handle, digest)
+    with memoryview(bytearray(_BUFFER)) as buffer:
+        while fill(buffer):
+            pass
+    return digest.hexdigest()
+
+
+def _hashing(handle: BufferedReader, digest: memory.Hash) -> Callable[[memoryview], int]:
+    """Fills a buffer from the file, and the digest with it."""
+
+    def fill(buffer: memoryview) -> int:
+        count = handle.readinto(buffer)
+        digest.update(buffer[:count])
+        return count
+
+    return fill
 
 
 _PLAIN_FILE = "put a plain file here, or take this out of the folder"
@@ -212,9 +344,8 @@ def _too_large(size: int, limit: int) -> Fault:
 
 
 def _parse_file(file: SourceFile, reading: Reading) -> None:
-    file.inventory = inventories.read(file.data) if file.is_json else None
-    if file.inventory is not None:
-        if len(file.data) > inventories.STRICT_BYTES:
+    if file.is_inventory:
+        if file.size > inventories.STRICT_BYTES:
             reading.unchecked.append(file)
         return
     _check_encoding(file)

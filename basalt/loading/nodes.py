@@ -88,15 +88,15 @@ def decode(data: bytes | memoryview) -> tuple[Node, ...] | None:
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     nodes = listing.items
-    return nodes if is_list(listing.apiVersion, listing.kind) and all(map(_is_node, nodes)) else None
+    return nodes if is_list(listing.apiVersion, listing.kind) and are_nodes(nodes) else None
 
 
 def is_list(api_version: Any, kind: Any) -> bool:
     return api_version == "v1" and kind in ("List", "NodeList")
 
 
-def _is_node(node: Node) -> bool:
-    return node.kind == "Node" and node.apiVersion == "v1"
+def are_nodes(items: tuple[Node, ...]) -> bool:
+    return all(item.kind == "Node" and item.apiVersion == "v1" for item in items)
 
 
 def from_value(value: Any) -> Node | str:

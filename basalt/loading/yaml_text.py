@@ -90,8 +90,9 @@ class _Frame:
         self.key: str = ""
         self.has_key = False
         self.is_merge = False  # the key is YAML's << and not a text that reads so
-        self.key_mark = Mark(1, 1)
-        self.key_marks: dict[str, Mark] = {}  # where each key stands first
+        # libyaml's marks, which few are asked for: of the last key, and where each key stands first
+        self.key_mark: Any = None
+        self.key_marks: dict[str, Any] = {}
         self.merges: list[Any] = []
 
 
@@ -167,11 +168,11 @@ class _Builder:
         frame.key = text
         frame.has_key = True
         frame.is_merge = text == "<<" and not event.style
-        frame.key_mark = mark = self.mark_of(event.start_mark)
-        frame.key_marks.setdefault(text, mark)
+        frame.key_mark = event.start_mark
+        frame.key_marks.setdefault(text, frame.key_mark)
 
     def _repeated(self, frame: _Frame, event: Any, text: str) -> None:
-        first = frame.key_marks[text]
+        first = self.mark_of(frame.key_marks[text])
         message = f"the key {text} stands here and on line {first.line}"
         self.faults.append(Fault("keys-are-unique", self._mark(event), message, ONE_KEY, self._here(text)))
 
@@ -256,14 +257,15 @@ class _Builder:
         frame.container[frame.key] = value
         if self.positions is not None:
             self.pointer[-1] = frame.key
-            self.positions[tuple(self.pointer)] = frame.key_mark
+            self.positions[tuple(self.pointer)] = self.mark_of(frame.key_mark)
 
     def _merge(self, frame: _Frame) -> None:
         """YAML's merge key: what the map says itself wins, then the first of the merged maps."""
         for merged in frame.merges:
             for source in merged if isinstance(merged, list) else [merged]:
                 if not isinstance(source, dict):
-                    raise Fault("document-parses", frame.key_marks["<<"], "<< merges something that is not a map")
+                    at = self.mark_of(frame.key_marks["<<"])
+                    raise Fault("document-parses", at, "<< merges something that is not a map")
                 for key, value in source.items():
                     frame.container.setdefault(key, value)
 

@@ -223,10 +223,16 @@ def _short(text: str) -> str:
 
 
 def render(
-    objects: Sequence[KubeObject], inputs: Iterable[SourceFile], name: str, root: str, *, largest: int | None = None
+    objects: Sequence[KubeObject],
+    inputs: Iterable[SourceFile],
+    name: str,
+    root: str,
+    *,
+    largest: int | None = None,
+    schemas: Mapping[str, str] | None = None,
 ) -> list[Output]:
-    """Every file of the output folder; the stamp, which tells the others' digests, is the last. Parts of more bytes
-    than largest are split into numbered folders."""
+    """Every file of the output folder; the stamp, which tells the others' digests and those of the schemas, is the
+    last. Parts of more bytes than largest are split into numbered folders."""
     ordered = in_apply_order(objects)
     paths = _told_apart([path_of(each) for each in ordered], ordered)
     files = [Output(path, yaml_writer.document(each.value).encode()) for path, each in zip(paths, ordered, strict=True)]
@@ -240,7 +246,8 @@ def render(
     stamp: dict[str, Any] = {
         "basalt": __version__,
         "environment": name,
-        "inputs": {_relative(file, root): digest(file.data) for file in sorted(inputs, key=lambda each: each.path)},
+        "inputs": {_relative(file, root): file.digest for file in sorted(inputs, key=lambda each: each.path)},
+        "schemas": dict(schemas or {}),
         "outputs": {file.path: digest(file.content) for file in files},
         "counts": dict(sorted(counts(ordered).items())),
     }

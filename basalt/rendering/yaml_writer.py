@@ -14,6 +14,7 @@ _WORDS = frozenset("y n yes no on off true false null ~ . .. .inf .nan nan inf i
 _NUMBER_LIKE = re.compile(r"[-+.]?[0-9_][0-9_.eExXoObBaAcCdDfF:+-]*")
 _ESCAPED = re.compile("[\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")
 _BLOCK_LINE = re.compile(r"([!-~]([ -~]*[!-~])?)?")
+_MAPS = (dict, Mapping)  # a dict is quick to tell, Mapping is not
 _BLOCK_FIRST = re.compile(r"[!-~]([ -~]*[!-~])?")
 
 
@@ -39,7 +40,9 @@ def _mapping(value: Mapping[str, Any], indent: str, lines: list[str], first: str
     for key, child in value.items():
         head = f"{prefix}{text(key)}:"
         prefix = indent
-        if isinstance(child, Mapping) and child:
+        if isinstance(child, str):
+            lines.append(f"{head} {_string(child, indent)}")
+        elif isinstance(child, _MAPS) and child:
             lines.append(head)
             _mapping(child, indent + "  ", lines)
         elif isinstance(child, list) and child:
@@ -53,7 +56,7 @@ def _sequence(value: list[Any], indent: str, lines: list[str]) -> None:
     """Lines of a list's items, each behind a dash at the indent of the list's own key, as kubectl prints them."""
     inner, dash = indent + "  ", indent + "- "
     for child in value:
-        if isinstance(child, Mapping) and child:
+        if isinstance(child, _MAPS) and child:
             _mapping(child, inner, lines, dash)
         elif isinstance(child, list) and child:
             lines.append(dash.rstrip())
@@ -64,10 +67,14 @@ def _sequence(value: list[Any], indent: str, lines: list[str]) -> None:
 
 def _scalar(value: Any, indent: str) -> str:
     if isinstance(value, str):
-        return _block(value, indent + "  ") if "\n" in value and _is_plain_text(value) else text(value)
+        return _string(value, indent)
     if isinstance(value, float):
         return _number(value)
     return json.dumps(value) if value is None or isinstance(value, bool | int) else "[]" if value == [] else "{}"
+
+
+def _string(value: str, indent: str) -> str:
+    return _block(value, indent + "  ") if "\n" in value and _is_plain_text(value) else text(value)
 
 
 def _number(value: float) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import mapping, sequence
 from basalt.pointers import Pointer
 from basalt.rules.rule import Rule
@@ -209,8 +210,8 @@ def eviction_spares_gangs(index: Index) -> Iterator[Problem]:
     if not found:
         return
     priorities = Priorities(index.of_kind("PriorityClass"))
-    declared = list(gangs(index.workloads, index.of_kind("PodGroup"), index.objects, priorities))
-    budgets = [each for each in index.objects if (each.ref.group, each.ref.kind) == ("policy", "PodDisruptionBudget")]
+    declared = list(gangs(index.workloads, index.of_kind("PodGroup"), index.given, priorities))
+    budgets = [each for each in index.given if (each.ref.group, each.ref.kind) == ("policy", "PodDisruptionBudget")]
     cluster = Cluster(declared, priorities, index.of_kind("Namespace"), budgets, index.nodes)
     for policy in found:
         for profile in policy.profiles():

@@ -5,8 +5,9 @@ from typing import Any
 
 from basalt import names
 from basalt.api import cron
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 from basalt.rules.bounds import joined
@@ -24,7 +25,7 @@ _CRON_JOBS = frozenset({("batch.volcano.sh", "CronJob"), ("batch", "CronJob")})
 
 def cron_schedule_is_valid(index: Index) -> Iterator[Problem]:
     judged = (("schedule", cron.schedule_fault), ("timeZone", cron.zone_fault))
-    for declared in (each for each in index.objects if (each.ref.group, each.ref.kind) in _CRON_JOBS):
+    for declared in (each for each in index.given if (each.ref.group, each.ref.kind) in _CRON_JOBS):
         for field, judge in judged:
             value = declared.spec.get(field)
             if isinstance(value, str) and (fault := judge(value)):
@@ -119,7 +120,7 @@ def _with_priority(index: Index) -> Iterator[tuple[KubeObject, Pointer, Mapping[
         yield workload.object, workload.pointer, workload.spec
     for group in index.of_kind("PodGroup"):
         yield group, ("spec",), group.spec
-    yield from pods(index.objects)
+    yield from pods(index.given)
 
 
 RULES: tuple[Rule, ...] = (

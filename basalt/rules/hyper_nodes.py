@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from basalt import names, patterns
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import mapping, sequence
 from basalt.rules.bounds import MANY, bounded, joined
-from basalt.rules.rule import Rule
+from basalt.rules.rule import Rule, Scope
 from basalt.views.hyper_nodes import SOURCE_LABEL, HyperNode, HyperNodes, one_letter_off
 from basalt.views.node_selection import Member, expression_fault
 from basalt.views.topology_discovery import enabled_sources
@@ -190,20 +191,19 @@ def hypernode_pattern_is_re2(index: Index) -> Iterator[Problem]:
 
 
 def hypernode_is_ours(index: Index) -> Iterator[Problem]:
-    hyper_nodes = index.hyper_nodes
     yield from bounded(
         Problem(
-            each.object,
+            each,
             ("metadata", "labels", SOURCE_LABEL),
             f"{each.name} carries {SOURCE_LABEL}: Volcano's discovery deletes or rewrites such objects",
             "take the label out",
         )
-        for each in hyper_nodes
-        if SOURCE_LABEL in each.object.labels
+        for each in index.raw_hyper_nodes
+        if each.name and SOURCE_LABEL in each.labels
     )
-    if not len(hyper_nodes):
-        return
-    for place, pointer, source in enabled_sources(index.of_kind("ConfigMap"), index.chart_values):
+    sources = list(enabled_sources(index.of_kind("ConfigMap"), index.chart_values))
+    hyper_nodes = index.hyper_nodes if sources else ()
+    for place, pointer, source in sources if len(hyper_nodes) else ():
         count = f"{len(hyper_nodes)} declared HyperNode{'s' * (len(hyper_nodes) > 1)}"
         message = f"discovery by {source} is on beside {count}"
         yield Problem(place, pointer, message, "switch it off, or declare no HyperNodes")
@@ -214,11 +214,23 @@ def _members(index: Index) -> Iterable[tuple[HyperNode, Member]]:
 
 
 RULES = (
-    Rule("hypernode-has-one-parent", Severity.ERROR, hypernode_has_one_parent),
-    Rule("hypernode-tree-has-no-cycle", Severity.ERROR, hypernode_tree_has_no_cycle),
-    Rule("hypernode-members-exist", Severity.ERROR, hypernode_members_exist, partly_needs=(Fact.NODES,)),
-    Rule("hypernode-child-is-named", Severity.ERROR, hypernode_child_is_named),
-    Rule("hypernode-selector-selects", Severity.ERROR, hypernode_selector_selects, partly_needs=(Fact.NODES,)),
-    Rule("hypernode-pattern-is-re2", Severity.ERROR, hypernode_pattern_is_re2),
+    Rule("hypernode-has-one-parent", Severity.ERROR, hypernode_has_one_parent, scope=Scope.FABRIC),
+    Rule("hypernode-tree-has-no-cycle", Severity.ERROR, hypernode_tree_has_no_cycle, scope=Scope.FABRIC),
+    Rule(
+        "hypernode-members-exist",
+        Severity.ERROR,
+        hypernode_members_exist,
+        partly_needs=(Fact.NODES,),
+        scope=Scope.FABRIC,
+    ),
+    Rule("hypernode-child-is-named", Severity.ERROR, hypernode_child_is_named, scope=Scope.FABRIC),
+    Rule(
+        "hypernode-selector-selects",
+        Severity.ERROR,
+        hypernode_selector_selects,
+        partly_needs=(Fact.NODES,),
+        scope=Scope.FABRIC,
+    ),
+    Rule("hypernode-pattern-is-re2", Severity.ERROR, hypernode_pattern_is_re2, scope=Scope.FABRIC),
     Rule("hypernode-is-ours", Severity.ERROR, hypernode_is_ours),
 )

@@ -1,7 +1,7 @@
 """The family Input: the texts and documents themselves."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -13,9 +13,11 @@ from basalt.gathering.documents import KINDS, Declaration
 from basalt.gathering.expanding import item_at
 from basalt.index import Index
 from basalt.loading import scalars
+from basalt.loading.inventories import nearest
+from basalt.loading.marks import Mark
 from basalt.objects import KubeObject, mapping, strings
 from basalt.pointers import Pointer, get
-from basalt.rules.rule import Rule, noted
+from basalt.rules.rule import Rule, Scope, noted
 from basalt.views import embedding, sensitive
 
 _STORE = "keep the values in an external store and refer to them (ExternalSecret, SealedSecret, Pulumi secret)"
@@ -23,6 +25,7 @@ _REFER = "refer to a Secret (secretKeyRef, existingSecret) and replace the leake
 _BECOMES = dict.fromkeys(KINDS, "a guardrail judges objects: a TrainingJob becomes a Job, a Team a Namespace and more")
 _MISSPELT = 0.85  # CronJb is as near to CronJob; TrainJob is not
 _LONGEST = 40  # characters of a scalar that a hint repeats
+_CODE = tuple(".py .js .ts .go .rb .lua .pl .java .c .cpp .h .rs .php .groovy .scala .r .jl .md .html .css".split())
 _HINT = re.compile("passw|passphrase|pwd|token|secret|key|bindpw|://", re.IGNORECASE)  # worth parsing the text
 
 
@@ -76,7 +79,7 @@ def _plain(text: str) -> str:
 def secret_is_not_literal(index: Index) -> Iterator[Problem]:
     for declaration in index.declarations:
         yield from _literals(declaration, declaration.value)
-    for declared in index.objects:
+    for declared in index.given:
         if declared.module is not None:
             continue  # the document it follows from is judged
         if declared.ref.kind == "Secret" and not declared.ref.group:
@@ -112,10 +115,30 @@ def _embedded(declared: KubeObject) -> Iterator[Problem]:
 
 
 def _in_text(declared: KubeObject, pointer: Pointer) -> Iterator[Problem]:
-    for embedded in embedding.documents(embedding.text_at(declared, pointer)):
+    text = embedding.text_at(declared, pointer)
+    if text is None:
+        return
+    told, has_structure = set(), True
+    for embedded in embedding.every(text):
+        if isinstance(embedded, embedding.Unreadable) or not isinstance(embedded.value, Mapping | list):
+            has_structure = False
+            continue
         for found in sensitive.literals(embedded.value):
             if sensitive.kind_of(str(get(embedded.value, found.pointer))) is None:  # else told of the whole text
+                told.add(nearest(embedded.marks, found.pointer).line)
                 yield _literal(embedded.place(found.pointer), pointer, found.what)
+    if not has_structure:
+        yield from _in_lines(text, told)
+
+
+def _in_lines(text: embedding.Text, told: Collection[int]) -> Iterator[Problem]:
+    """The secrets in a text that is no YAML, or a scalar of it: a template, a script, an INI file."""
+    *_, name = text.pointer
+    first = text.value[:_LONGEST].partition("\n")[0]
+    is_code = str(name).lower().endswith(_CODE) or (first.startswith("#!") and not first.endswith("sh"))
+    for number, key in sensitive.in_lines(text.value, is_code=is_code):
+        if number + 1 not in told:
+            yield _literal(text.spot(Mark(number + 1, 1)), text.pointer, key)
 
 
 def guardrail_is_sound(index: Index) -> Iterator[Problem]:
@@ -131,7 +154,7 @@ def _guardrail_faults(guardrail: Declaration, index: Index) -> Iterator[Problem]
     kinds = strings(mapping(guardrail.spec.get("match")).get("kinds"))
     if not kinds:
         yield Problem(guardrail, ("spec", "match"), "matches no kind: kinds is empty", "add the kinds it is about")
-    known = {*index.catalog.kind_names, *(declared.ref.kind for declared in index.objects)}
+    known = {*index.catalog.kind_names, *(declared.ref.kind for declared in index.given)}
     matches_some = bool(known & set(kinds))
     for position, kind in enumerate(kinds):
         if kind not in known and (not matches_some or _is_misspelt(kind, known)):
@@ -157,7 +180,7 @@ RULES = (
     Rule("document-kind-is-known", Severity.ERROR, noted("document-kind-is-known")),
     Rule("document-matches-schema", Severity.ERROR, noted("document-matches-schema")),
     Rule("one-environment", Severity.ERROR, noted("one-environment")),
-    Rule("object-is-declared-once", Severity.ERROR, object_is_declared_once),
+    Rule("object-is-declared-once", Severity.ERROR, object_is_declared_once, scope=Scope.APART),
     Rule("extends-stays-inside", Severity.ERROR, noted("extends-stays-inside")),
     Rule("input-within-limits", Severity.ERROR, noted("input-within-limits")),
     Rule("scalar-is-unambiguous", Severity.WARNING, scalar_is_unambiguous),

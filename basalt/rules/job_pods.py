@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping
 from basalt.pointers import Pointer, get, has
@@ -51,7 +52,7 @@ def _unequal(container: Container) -> Iterator[Problem]:
 
 
 def resource_is_offered(index: Index) -> Iterator[Problem]:
-    told, claimed = set(), _claimable(index.objects)
+    told, claimed = set(), _claimable(index.given)
     for pod in index.pods:
         if (fleet := index.fleet).is_silent:
             return
@@ -235,7 +236,7 @@ def _raise(limit: Queue, over: Mapping[str, Amount], resource: str) -> str:
 def _groups(index: Index) -> Iterator[Problem]:
     """PodGroups that no job made: by what they say they need, else by the pods that are declared for them."""
     priorities = gangs.Priorities(())
-    for gang in gangs.gangs((), index.of_kind("PodGroup"), index.objects, priorities):
+    for gang in gangs.gangs((), index.of_kind("PodGroup"), index.given, priorities):
         queue = index.queues.queues.get(str(gang.object.spec.get("queue") or "default"))
         if queue is None:
             continue
@@ -277,7 +278,7 @@ def _of_members(index: Index, group: KubeObject, gang: MinimumGang, queue: Queue
 
 
 def static_cpu_is_integer(index: Index) -> Iterator[Problem]:
-    if kubelets.has_static_cpus(index.objects):
+    if kubelets.has_static_cpus(index.given):
         yield from containers.once(
             problem for pod in index.volcano_pods if _is_guaranteed(pod) for problem in _fractions(pod)
         )

@@ -6,8 +6,9 @@ from typing import Any
 
 from basalt import names
 from basalt.api.versions import Version
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer
@@ -65,7 +66,8 @@ def topology_names_one_tier(index: Index) -> Iterator[Problem]:
 
 
 def topology_tier_exists(index: Index) -> Iterator[Problem]:
-    tiers = index.job_tiers
+    surviving = [(each, tier) for each in index.given if (tier := survival.tier_of(each)) is not None]
+    tiers = index.job_tiers if index.constrained_jobs or surviving else None
     if tiers is None:
         return
     for job in index.constrained_jobs:
@@ -75,9 +77,8 @@ def topology_tier_exists(index: Index) -> Iterator[Problem]:
             if _limit(job, constraint, tiers) is None and (fault := _tier_fault(index, job, constraint, tiers)):
                 yield Problem(job.object, constraint.at_tier, *fault)
 
-    for declared in index.objects:
-        tier = survival.tier_of(declared)
-        if tier is not None and tier not in tiers.names and tier not in map(str, tiers.numbers):
+    for declared, tier in surviving:
+        if tier not in tiers.names and tier not in map(str, tiers.numbers):
             yield Problem(declared, survival.AT, *_survive_fault(index, declared, tier, tiers))
 
 
@@ -120,7 +121,7 @@ def _name_hint(index: Index, declared: KubeObject, name: str, tiers: Tiers) -> s
 
 
 def topology_constrains(index: Index) -> Iterator[Problem]:
-    tiers = index.job_tiers
+    tiers = index.job_tiers if index.constrained_jobs else None
     if not tiers:
         return
     domains = _Domains(index)
@@ -289,8 +290,9 @@ def _is_something(amounts: Any) -> bool:
 
 
 def partition_tier_within_job_tier(index: Index) -> Iterator[Problem]:
-    tiers = (index.job_tiers if index.knows(Fact.HYPER_NODES) else None) or Tiers(())
-    for job in index.constrained_jobs:
+    having = [job for job in index.constrained_jobs if job.parts]
+    tiers = (index.job_tiers if having and index.knows(Fact.HYPER_NODES) else None) or Tiers(())
+    for job in having:
         for part in job.parts:
             if (limit := _limit(job, part, tiers)) is not None:
                 number = tiers.number_of(part) or 0

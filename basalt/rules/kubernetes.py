@@ -13,7 +13,7 @@ from basalt.gathering import places
 from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.pointers import get
-from basalt.rules.rule import Rule, noted
+from basalt.rules.rule import Rule, Scope, noted
 
 _GROUPS = ("apps", "autoscaling", "batch", "extensions", "policy")  # those without a dot that there are or were
 _OWN_KINDS = ("Environment", "Team", "Guardrail")  # what a TrainingJob says is judged in the Job that it becomes
@@ -215,9 +215,9 @@ def _quantity_fault(resource: str | None, value: Any) -> tuple[str, str] | None:
 _QUANTITIES = "write a number, with one of n u m k M G T P E or Ki Mi Gi Ti Pi Ei behind it: 500m, 64Gi"
 
 RULES = (
-    Rule("object-matches-schema", Severity.ERROR, object_matches_schema, is_general=True),
-    Rule("object-passes-cel", Severity.ERROR, object_passes_cel),
-    Rule("api-is-served", Severity.ERROR, api_is_served),
-    Rule("name-is-valid", Severity.ERROR, name_is_valid),
-    Rule("quantity-is-valid", Severity.ERROR, quantity_is_valid, is_general=True),
+    Rule("object-matches-schema", Severity.ERROR, object_matches_schema, is_general=True, scope=Scope.APART),
+    Rule("object-passes-cel", Severity.ERROR, object_passes_cel, scope=Scope.APART),
+    Rule("api-is-served", Severity.ERROR, api_is_served, scope=Scope.APART),
+    Rule("name-is-valid", Severity.ERROR, name_is_valid, scope=Scope.APART),
+    Rule("quantity-is-valid", Severity.ERROR, quantity_is_valid, is_general=True, scope=Scope.APART),
 )

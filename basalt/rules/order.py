@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
 from basalt.gathering import places
 from basalt.gathering.documents import Document, annotation
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import RELEASE, KubeObject, defined_kind
 from basalt.pointers import Pointer, get, has
 from basalt.rules.rule import Rule
@@ -56,7 +57,7 @@ def _definitions(index: Index) -> Iterator[Problem]:
     declared: dict[tuple[str, str], list[KubeObject]] = {}
     for each in index.of_kind("CustomResourceDefinition"):
         declared.setdefault(defined_kind(each), []).append(each)
-    for each in index.objects:
+    for each in index.given:
         if each.ref.kind == "APIService":  # an API server of its own serves the group
             declared.setdefault((str(each.spec.get("group")), ""), []).append(each)
     bringing = [each for each in index.releases if each.has_crds and not _is_switched_off(each, index)]
@@ -78,7 +79,7 @@ def _is_switched_off(release: Release, index: Index) -> bool:
 def _custom(index: Index) -> Mapping[tuple[str, str], list[_Need]]:
     """The objects whose kind is no built-in one, by group and kind."""
     found: dict[tuple[str, str], list[_Need]] = {}
-    for each in index.objects:
+    for each in index.given:
         group = each.ref.group
         if "." not in group or group in _ENGINES or group.endswith((*_FLUX, *_FILES)):
             continue
@@ -116,7 +117,7 @@ def _namespaces(index: Index) -> Iterator[Problem]:
 def _placed(index: Index) -> Mapping[str, list[_Need]]:
     """The objects in namespaces, and the charts that go into one, by namespace."""
     found: dict[str, list[_Need]] = {}
-    for each in index.objects:
+    for each in index.given:
         if each.ref.namespace is not None and _is_in_namespace(each, index):
             found.setdefault(each.ref.namespace, []).append(_Need(each, ("metadata", "namespace")))
     for release in index.releases:

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterator
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject
 from basalt.pointers import Pointer
 from basalt.quantities import is_extended, parse
 from basalt.rules.bounds import MANY, bounded, joined
-from basalt.rules.rule import Rule
+from basalt.rules.rule import Rule, Scope
 from basalt.views.hyper_nodes import HyperNode, HyperNodes, one_letter_off
 
 _LABELS = ("metadata", "labels")
@@ -164,7 +165,13 @@ def _gpus(node: Node) -> str:
 
 
 RULES = (
-    Rule("domain-has-several-nodes", Severity.WARNING, domain_has_several_nodes, partly_needs=(Fact.NODES,)),
-    Rule("node-is-in-one-leaf", Severity.ERROR, node_is_in_one_leaf, partly_needs=(Fact.NODES,)),
-    Rule("node-is-placed", Severity.WARNING, node_is_placed, needs=(Fact.NODES, Fact.HYPER_NODES)),
+    Rule(
+        "domain-has-several-nodes",
+        Severity.WARNING,
+        domain_has_several_nodes,
+        partly_needs=(Fact.NODES,),
+        scope=Scope.FABRIC,
+    ),
+    Rule("node-is-in-one-leaf", Severity.ERROR, node_is_in_one_leaf, partly_needs=(Fact.NODES,), scope=Scope.FABRIC),
+    Rule("node-is-placed", Severity.WARNING, node_is_placed, needs=(Fact.NODES, Fact.HYPER_NODES), scope=Scope.FABRIC),
 )

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
 from basalt.fit.job import Job
 from basalt.fit.losing import is_worse
 from basalt.fit.verdicts import State, Verdict
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.plan.pair import Pair
 from basalt.pointers import Pointer, existing, get

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.rules.rule import Rule
 

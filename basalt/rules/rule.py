@@ -1,16 +1,26 @@
 """What a rule is."""
 
+import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.plan.pair import Pair
 
 Check = Callable[[Index], Iterable[Problem]]
 PlanCheck = Callable[[Pair], Iterable[Problem]]
 PAGES = Path(__file__).resolve().parent / "pages"
+
+
+class Scope(enum.Enum):
+    """What a rule has to look at together. Nodes and HyperNodes are many, and seldom change."""
+
+    ALL = enum.auto()
+    FABRIC = enum.auto()  # nodes, HyperNodes and the topology, and nothing else
+    APART = enum.auto()  # these by themselves, and everything else by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +31,7 @@ class Rule:
     A general rule stays silent about a value that a specific one speaks about. A private rule's findings never show
     the source line, because a secret may stand in it. One that follows from everything else stays silent where there is
     an error in what it follows from: the documents, the topology, the queues, or the same object. on_plan is what the
-    rule says about the step from one environment to another.
+    rule says about the step from one environment to another. The scope is what has to be looked at together.
     """
 
     name: str
@@ -33,6 +43,7 @@ class Rule:
     is_private: bool = False
     follows: bool = False
     on_plan: PlanCheck | None = None
+    scope: Scope = Scope.ALL
 
     @property
     def page(self) -> str:

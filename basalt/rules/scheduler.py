@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, has
 from basalt.rules import scheduler_text
@@ -242,7 +243,7 @@ def _is_on(plugin: Plugin, flag: str) -> bool:
 
 
 def one_scheduler_leads(index: Index) -> Iterator[Problem]:
-    for each in leadership.leaderless(index.objects, index.chart_values):
+    for each in leadership.leaderless(index.given, index.chart_values):
         parts = " and ".join(f"{count} replicas of {part}" for part, count in each.replicas.items())
         message = f"{parts} run without leader election ({each.reason}): each acts as if it were the only one"
         switch = f"{leadership.CHART_SWITCH}: true" if each.is_chart else f"{leadership.FLAG}=true"

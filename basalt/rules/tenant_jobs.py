@@ -5,9 +5,10 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
 from basalt.gathering.documents import Declaration
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.objects import KubeObject, mapping, strings
 from basalt.pointers import Pointer, existing, get
 from basalt.quantities import show
@@ -40,7 +41,7 @@ class _Pod(NamedTuple):
 
 def _pods(index: Index) -> Iterator[_Pod]:
     """Every pod that somebody declares; a PodTemplate makes none."""
-    for declared in index.objects:
+    for declared in index.given:
         if declared.ref.group not in _VOLCANO and declared.ref.kind != "PodTemplate":
             yield from (_Pod(*pod) for pod in pods((declared,)))
     for job in index.workloads:
@@ -179,7 +180,7 @@ class _Teams:
 
 def team_may_use_queue(index: Index) -> Iterator[Problem]:
     teams = _Teams(index)
-    for each in destinations(index.objects):
+    for each in destinations(index.given):
         own = [team.name for team in teams.of(each.object)]
         owner = teams.owner(each.queue) if own else None
         if owner is not None and owner not in own:

@@ -8,7 +8,7 @@ from basalt.findings import Problem, Ref, Severity
 from basalt.index import Index
 from basalt.objects import KubeObject
 from basalt.rules.bounds import bounded
-from basalt.rules.rule import Rule
+from basalt.rules.rule import Rule, Scope
 from basalt.views.hyper_nodes import HyperNode, HyperNodes
 
 _TIER = ("spec", "tier")
@@ -140,7 +140,7 @@ class _TierNames:
 
 
 RULES = (
-    Rule("hypernode-tiers-rise", Severity.ERROR, hypernode_tiers_rise),
-    Rule("hypernode-leaves-share-a-tier", Severity.ERROR, hypernode_leaves_share_a_tier),
-    Rule("tier-has-one-name", Severity.ERROR, tier_has_one_name),
+    Rule("hypernode-tiers-rise", Severity.ERROR, hypernode_tiers_rise, scope=Scope.FABRIC),
+    Rule("hypernode-leaves-share-a-tier", Severity.ERROR, hypernode_leaves_share_a_tier, scope=Scope.FABRIC),
+    Rule("tier-has-one-name", Severity.ERROR, tier_has_one_name, scope=Scope.FABRIC),
 )

@@ -5,13 +5,14 @@ import itertools
 from collections.abc import Iterator
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.loading.nodes import Node
 from basalt.pointers import Pointer
 from basalt.rules import hyper_nodes, placement, tiers
 from basalt.rules.bounds import bounded
-from basalt.rules.rule import Rule
+from basalt.rules.rule import Rule, Scope
 from basalt.views.dialects import DIALECTS, Crossing, Dialect, crossings
 from basalt.views.domains import Domain, Domains, Sides, Tier
 
@@ -227,10 +228,16 @@ def _crossing(index: Index, found: Crossing, own: set[str]) -> Problem:
 
 _TOPOLOGY = (Fact.TOPOLOGY, Fact.NODES)
 RULES = (
-    Rule("node-has-every-tier", Severity.ERROR, node_has_every_tier, needs=_TOPOLOGY),
-    Rule("domain-has-one-parent", Severity.ERROR, domain_has_one_parent, needs=_TOPOLOGY),
-    Rule("domain-name-is-unique", Severity.ERROR, domain_name_is_unique, needs=_TOPOLOGY),
-    Rule("topology-label-is-current", Severity.WARNING, topology_label_is_current, needs=(Fact.NODES,)),
+    Rule("node-has-every-tier", Severity.ERROR, node_has_every_tier, needs=_TOPOLOGY, scope=Scope.FABRIC),
+    Rule("domain-has-one-parent", Severity.ERROR, domain_has_one_parent, needs=_TOPOLOGY, scope=Scope.FABRIC),
+    Rule("domain-name-is-unique", Severity.ERROR, domain_name_is_unique, needs=_TOPOLOGY, scope=Scope.FABRIC),
+    Rule(
+        "topology-label-is-current",
+        Severity.WARNING,
+        topology_label_is_current,
+        needs=(Fact.NODES,),
+        scope=Scope.FABRIC,
+    ),
     *hyper_nodes.RULES,
     *tiers.RULES,
     *placement.RULES,

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from basalt import names
+from basalt.facts import Fact
 from basalt.findings import Problem, Severity
 from basalt.fit import surviving, verdicts
 from basalt.fit.surviving import Survival
 from basalt.fit.verdicts import State
-from basalt.index import Fact, Index
+from basalt.index import Index
 from basalt.rules.rule import Rule
 from basalt.views import survival
 

@@ -2,7 +2,7 @@
 configuration of whatever offers them to the resources of each node. Jobs, queues, quotas and alerts ask it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -25,7 +25,11 @@ class Accelerators:
 
     objects: Sequence[KubeObject]
     values: Sequence[Values]
-    nodes: Sequence[Node]
+    node_source: Callable[[], Sequence[Node]]  # asked where something offers GPUs
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        return self.node_source()
 
     @cached_property
     def providers(self) -> tuple[Provider, ...]:

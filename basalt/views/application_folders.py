@@ -29,7 +29,7 @@ class Folder(NamedTuple):
 
     @property
     def size(self) -> int:
-        return sum(len(file.data) for file in self.files or ())
+        return sum(file.size for file in self.files or ())
 
 
 def folders(objects: Iterable[KubeObject], files: Sequence[SourceFile]) -> Iterator[Folder]:

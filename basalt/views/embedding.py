@@ -111,10 +111,14 @@ def read(text: Text) -> Embedded | Unreadable:
 
 def documents(text: Text | None) -> Iterator[Embedded]:
     """The documents of a text; none where it is not YAML."""
-    if text is None:
-        return
+    if text is not None:
+        yield from (each for each in every(text) if isinstance(each, Embedded))
+
+
+def every(text: Text) -> Iterator[Embedded | Unreadable]:
+    """The documents of a text, and where it stops being YAML."""
     try:
         for parsed in yaml_text.documents(text.value, with_positions=True):
             yield Embedded(text, parsed.value, parsed.positions or {})
-    except Fault:
-        return
+    except Fault as fault:
+        yield Unreadable(text.spot(fault.mark), fault)

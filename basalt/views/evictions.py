@@ -222,7 +222,7 @@ def dangers(policy: Policy, profile: Profile, cluster: Cluster) -> Iterator[Dang
             used += [each for each, count in picks if count and gone]
             lost += gone
             is_short |= pods.count - gone < pods.need
-        if is_short or gang.size - lost < gang.minimum:
+        if used and (is_short or gang.size - lost < gang.minimum):
             yield Danger(gang, tuple(dict.fromkeys(used)))
 
 

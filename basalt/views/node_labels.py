@@ -14,12 +14,18 @@ _KIND = ("nfd.k8s-sigs.io", "NodeFeatureRule")
 
 def labelled(nodes: Iterable[Node], objects: Iterable[KubeObject]) -> tuple[Node, ...]:
     """The nodes with those labels."""
+    given = labels_given(objects)
+    return tuple(_with(node, given[node.name]) if node.name in given else node for node in nodes)
+
+
+def labels_given(objects: Iterable[KubeObject]) -> dict[str, dict[str, str]]:
+    """The labels that rules give, by the name of the node."""
     given: dict[str, dict[str, str]] = {}
     for rule in _rules(objects):
         labels = {key: value for key, value in mapping(rule.get("labels")).items() if isinstance(value, str)}
         for name in _names(rule):
             given.setdefault(name, {}).update(labels)
-    return tuple(_with(node, given[node.name]) if node.name in given else node for node in nodes)
+    return given
 
 
 def _rules(objects: Iterable[KubeObject]) -> Iterator[Mapping[str, Any]]:

@@ -32,15 +32,15 @@ class Home(NamedTuple):
         kept = {key: value for key, value in os.environ.items() if key not in ("KUBECONFIG", "NO_COLOR")}
         return {**kept, "XDG_STATE_HOME": str(self.state), "PYTHONPATH": str(ROOT), **more}
 
-    def start(self, *arguments: str, **more: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "basalt", *arguments]
+    def start(self, *arguments: str, module: str = "basalt", **more: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", module, *arguments]
         return subprocess.Popen(
             command, cwd=self.project, env=self.environment(more), text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        with self.start(*arguments, **more) as process:
+    def run(self, *arguments: str, module: str = "basalt", **more: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*arguments, module=module, **more) as process:
             out, err = process.communicate()
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
@@ -62,6 +62,11 @@ class Up(NamedTuple):
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.home.run(*arguments, KUBECONFIG=self.kubeconfig)
+
+    def stopped(self, signal: str, count: int, moment: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """The command, whose process gets the signal before or after its count-th request that writes."""
+        words = (signal, str(count), moment, *arguments)
+        return self.home.run(*words, module="tests.sandbox.stopped", KUBECONFIG=self.kubeconfig)
 
     def as_user(self, user: str, *groups: str) -> Cluster:
         """A connection by a client certificate of that user of those groups."""

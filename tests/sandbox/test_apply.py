@@ -1,8 +1,6 @@
 """`basalt apply` and `basalt verify` against a real API server."""
 
 import json
-import random
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -32,26 +30,6 @@ def merge(up: Up, ref: Ref, plural: str, patch: dict[str, Any]) -> None:
     inside = f"/namespaces/{ref.namespace}" if ref.namespace else ""
     path = f"{root}{inside}/{plural}/{ref.name}"
     up.cluster.request("PATCH", path, {"fieldManager": "somebody"}, patch, "application/merge-patch+json")
-
-
-@slow
-def test_a_killed_apply_is_finished_by_the_next(empty: Up) -> None:
-    moments = random.Random(6)
-    killed = 0
-    for _ in range(6):
-        with empty.home.start("apply", "seed", "--yes", KUBECONFIG=empty.kubeconfig) as process:
-            try:
-                process.communicate(timeout=moments.uniform(0.3, 1.0))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                killed += 1
-
-    done = empty.run("apply", "seed", "--yes")
-
-    assert killed > 0
-    assert done.returncode == 0, done.stderr
-    checked = empty.run("verify", "seed", "--format", "json")
-    assert checked.returncode == 0, checked.stdout
 
 
 @slow

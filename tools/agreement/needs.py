@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from basalt.compiling import Compilation
-from basalt.index import Fact
+from basalt.facts import Fact
 from basalt.objects import KubeObject, defined_kind
 from basalt.rendering import layout
 from basalt.sandbox import manifests

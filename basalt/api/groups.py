@@ -1,0 +1,28 @@
+"""The API groups of the kinds that rules ask for: Kubernetes', Volcano's and their neighbours'."""
+
+GROUPS = {
+    "ClusterRole": "rbac.authorization.k8s.io",
+    "ClusterRoleBinding": "rbac.authorization.k8s.io",
+    "ConfigMap": "",
+    "CustomResourceDefinition": "apiextensions.k8s.io",
+    "CronJob": "batch.volcano.sh",
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "HyperNode": "topology.volcano.sh",
+    "JobFlow": "flow.volcano.sh",
+    "JobTemplate": "flow.volcano.sh",
+    "LimitRange": "",
+    "Namespace": "",
+    "NetworkPolicy": "networking.k8s.io",
+    "PodGroup": "scheduling.volcano.sh",
+    "PodMonitor": "monitoring.coreos.com",
+    "PriorityClass": "scheduling.k8s.io",
+    "Prometheus": "monitoring.coreos.com",
+    "Queue": "scheduling.volcano.sh",
+    "ResourceQuota": "",
+    "Role": "rbac.authorization.k8s.io",
+    "RoleBinding": "rbac.authorization.k8s.io",
+    "ScrapeConfig": "monitoring.coreos.com",
+    "Secret": "",
+    "ServiceMonitor": "monitoring.coreos.com",
+}
