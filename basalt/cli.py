@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
                     environment=_ANYTHING))  # fmt: skip
     explain = add("explain", "a rule's page, or where an object or one of its fields came from", environment="")
     explain.add_argument("subject", nargs="+", metavar="RULE | ENV KIND/[NAMESPACE/]NAME [POINTER]")
-    _add_init(add("init", "a new environment, its topology proposed from the nodes' own labels", environment=""))
+    _add_beginnings(add)
     _add_aids(add)
     _add_cluster_commands(add)
     _add_sandbox(commands, common)
@@ -127,6 +127,13 @@ def _add_fmt(fmt: Parser) -> None:
     fmt.add_argument("--diff", action="store_true", help="change nothing; show what would change, and exit as --check")
 
 
+def _add_beginnings(add: Callable[..., Parser]) -> None:
+    """What makes a new environment."""
+    _add_init(add("init", "a new environment, its topology proposed from the nodes' own labels", environment=""))
+    summary = "plain manifests to a new environment, which compiles to the same objects"
+    _add_import(add("import", summary, environment=""))
+
+
 def _add_init(init: Parser) -> None:
     init.add_argument("folder", metavar="DIR", help="the folder of the new environment: not there yet, or empty")
     init.add_argument(
@@ -141,6 +148,15 @@ def _add_plan(add: Callable[..., Parser]) -> None:
     side = f"{_ANYTHING}; or REV:ENV, one at a revision of the git repository"
     plan.add_argument("base", metavar="BASE", help=side)
     plan.add_argument("head", metavar="HEAD", help="the same, with the change made")
+
+
+def _add_import(command: Parser) -> None:
+    command.add_argument(
+        "folder", metavar="DIR", help="a folder of plain manifests, one file, or - for stdin (kubectl get ... -o yaml)"
+    )
+    command.add_argument(
+        "-o", "--output", metavar="OUT", help="the new environment's folder; default stacks/<name of DIR>"
+    )
 
 
 def _add_report(report: Parser) -> None:

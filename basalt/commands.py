@@ -270,6 +270,7 @@ COMMANDS: dict[str, Callable[[Any], int]] = {
     "completion": completion_,
     "fmt": _late("basalt.fmt_commands", "fmt"),
     "fit": _late("basalt.fit_commands", "fit"),
+    "import": _late("basalt.import_commands", "import_"),
     "plan": _late("basalt.plan_commands", "plan"),
     "report": _late("basalt.report_commands", "report"),
     "apply": _late("basalt.cluster_commands", "apply"),

@@ -2,7 +2,7 @@
 which reads the files.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -194,7 +194,8 @@ def _index(
         made = own_modules.make(environment, platform, project)
         noted.setdefault("document-matches-schema", []).extend(made.problems)
         gathered.reading.files.extend(made.files)
-        objects = [*deriving.derive(environment, usable, gathered.node_source, unusable, made.parts), *raw]
+        following = deriving.derive(environment, usable, gathered.node_source, unusable, made.parts)
+        objects = [*giving_way(following, environment, raw), *raw]
         derived = cache(lambda: tuple(deriving.derive_hyper_nodes(environment, gathered.all_nodes)))
     if not is_whole:
         objects = [each for each in objects if _is_asked_for(each, environment)]
@@ -204,6 +205,23 @@ def _index(
         gathered, objects, catalog,
         derived=derived, noted=noted, unusable=unusable, broken=broken, is_whole=is_whole,
     )  # fmt: skip
+
+
+def giving_way(
+    derived: Iterable[KubeObject], environment: Declaration, raw: Iterable[KubeObject]
+) -> Iterator[KubeObject]:
+    """The derived objects without Basalt's own defaults for Volcano's scheduler that a raw manifest stands for."""
+    given = {_key(each) for each in raw}
+    is_declared = "scheduler" in mapping(environment.spec.get("volcano")) or "delivery" in environment.spec
+    for each in derived:
+        is_default = each.module == "scheduler" and (each.ref.kind == "Namespace" or not is_declared)
+        if not (is_default and _key(each) in given):
+            yield each
+
+
+def _key(declared: KubeObject) -> tuple[str, str, str | None, str]:
+    ref = declared.ref
+    return ref.group, ref.kind, ref.namespace, ref.name
 
 
 def _is_asked_for(declared: KubeObject, environment: Declaration | None) -> bool:

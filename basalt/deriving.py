@@ -144,7 +144,8 @@ def derive_hyper_nodes(environment: Declaration, nodes: Iterable[Node]) -> Itera
     manifests = topology.hyper_nodes(
         Domains(tiers_of(declared), participating(declared, nodes)),
         members=declared.get("members", "exact"),
-        with_tier_names=version_of(environment, "volcano") >= topology.TIER_NAMES_SINCE,
+        with_tier_names=declared.get("tierNames", True)
+        and version_of(environment, "volcano") >= topology.TIER_NAMES_SINCE,
         selector=declared.get("nodeSelector", {}),
     )
     return (generated(each, environment, "topology") for each in manifests)

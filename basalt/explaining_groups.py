@@ -106,13 +106,13 @@ def explain(index: Index, wanted: str) -> Access:
 
 def _prefixes(index: Index) -> set[str]:
     """What API servers put before the groups of the identity provider, which people leave out."""
-    trusted = {trust.groups.prefix for trust in authentication.trusts(index.given) if trust.groups}
+    trusted = {trust.groups.prefix for trust in authentication.trusts(index.others) if trust.groups}
     declared = {groups_prefix(index.environment.spec)} if index.environment else set()
     return {prefix for prefix in trusted | declared if prefix}
 
 
 def _bound(index: Index) -> Iterator[tuple[Binding, Pointer, str]]:
-    for binding in bindings(index.given):
+    for binding in bindings(index.others):
         yield from ((binding, pointer, name) for pointer, name in binding.groups)
 
 

@@ -34,7 +34,7 @@ def violations(index: Index) -> Iterator[tuple[Rule, Problem]]:
 
 def _judged(guardrail: Declaration, index: Index) -> Iterable[KubeObject]:
     kinds = strings(mapping(guardrail.spec.get("match")).get("kinds"))
-    return index.objects if "HyperNode" in kinds else index.given
+    return index.objects if "HyperNode" in kinds else index.others
 
 
 def matches(guardrail: Declaration, declared: KubeObject) -> bool:

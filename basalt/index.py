@@ -72,8 +72,10 @@ class Index:
         self.environment = gathered.environment
         self.declarations = gathered.declarations
         self.texts = tuple(gathered.reading.documents)
-        self.given = tuple(objects)  # all objects but the HyperNodes that follow from the topology
-        self._derived = derived  # those
+        every = tuple(objects)
+        self.raw_hyper_nodes = tuple(each for each in every if is_hyper_node(each))
+        self.others = tuple(each for each in every if not is_hyper_node(each))  # HyperNodes are many
+        self._derived = derived  # the HyperNodes that follow from the topology
         self.catalog = catalog
         self.noted = noted  # rule -> problems that were seen while reading
         self.unusable = unusable  # documents whose form is wrong: nothing is derived from them
@@ -83,12 +85,12 @@ class Index:
 
     def on(self, catalog: Catalog) -> "Index":
         """The same objects on a cluster of other versions."""
-        return Index(self._gathered, self.given, catalog, **self._kept)
+        return Index(self._gathered, self.without_nodes, catalog, **self._kept)
 
     def with_nodes(self, nodes: Iterable[Node]) -> "Index":
         """The same objects on a cluster of these nodes."""
         gathered = replace(self._gathered, node_source=lambda: tuple(nodes))
-        return Index(gathered, self.given, self.catalog, **self._kept)
+        return Index(gathered, self.without_nodes, self.catalog, **self._kept)
 
     @property
     def _kept(self) -> dict[str, Any]:
@@ -117,16 +119,15 @@ class Index:
         yield [self.environment in self.unusable, self.is_whole, self.broken]
         yield [(file.name, file.content_key) for file in self._gathered.inventories]
         yield [document.value for _, document in self._gathered.nodes]
-        yield labels_given(self.given)
+        yield labels_given(self.others)
         yield [each.value for each in self.raw_hyper_nodes]
         yield self.catalog.sources
 
     @cached_property
     def beside_fabric(self) -> "Index":
         """The same without nodes and HyperNodes."""
-        given = (each for each in self.given if not is_hyper_node(each))
         gathered = replace(self._gathered, node_source=tuple, nodes=(), inventories=())
-        return Index(gathered, given, self.catalog, **{**self._kept, "derived": tuple})
+        return Index(gathered, self.others, self.catalog, **{**self._kept, "derived": tuple})
 
     def knowing(self, facts: Mapping[str, Any]) -> "Index":
         """The same, with what is known already of some of its views, by their names."""
@@ -154,9 +155,9 @@ class Index:
             Fact.CRDS: self.is_whole or bool(self.of_kind("CustomResourceDefinition")),
             Fact.KUBERNETES: bool(self.environment) and "version" in mapping(self._spec.get("kubernetes")),
             Fact.JOB_TEMPLATES: self.is_whole or bool(self.of_kind("JobTemplate")),
-            Fact.NETWORK_OPERATOR: self.is_whole or network_operator.is_declared(self.given, self.chart_values),
+            Fact.NETWORK_OPERATOR: self.is_whole or network_operator.is_declared(self.others, self.chart_values),
             Fact.PROMETHEUS: self.is_whole or self._has_prometheus,
-            Fact.KUBELET: self.is_whole or kubelets.is_declared(self.given),
+            Fact.KUBELET: self.is_whole or kubelets.is_declared(self.others),
             Fact.METRICS_SERVER: self.is_whole or self.metric_sources.has_resource_metrics,
         }
         return {fact: fact.value for fact, is_known in present.items() if not is_known}
@@ -175,7 +176,7 @@ class Index:
 
     @cached_property
     def metric_sources(self) -> Sources:
-        return Sources(self.given, self.chart_values)
+        return Sources(self.others, self.chart_values)
 
     @cached_property
     def gaps(self) -> tuple[Skipped, ...]:
@@ -185,7 +186,7 @@ class Index:
             for file in self._gathered.reading.unchecked
         )
         unknown = sorted(
-            {f"{ref.api_version} {ref.kind}" for ref in (each.ref for each in self.given) if not self._is_known(ref)}
+            {f"{ref.api_version} {ref.kind}" for ref in (each.ref for each in self.others) if not self._is_known(ref)}
         )
         schemas = (Skipped("object-matches-schema", f"no schema of {each}") for each in unknown)
         rules = (Skipped("object-passes-cel", f"cannot evaluate: {rule}") for rule in self.catalog.unreadable_rules)
@@ -193,7 +194,7 @@ class Index:
             *large,
             *schemas,
             *rules,
-            *delivery_gaps.gaps(self.given, self.releases, self.chart_values, self.files),
+            *delivery_gaps.gaps(self.others, self.releases, self.chart_values, self.files),
             *quotas.gaps(self.of_kind("ResourceQuota")),
         )
 
@@ -207,29 +208,30 @@ class Index:
     @cached_property
     def _by_kind(self) -> Mapping[str, tuple[KubeObject, ...]]:
         found: dict[str, list[KubeObject]] = {}
-        for each in self.given:
+        for each in self.others:
             found.setdefault(each.ref.kind, []).append(each)
         return {kind: tuple(objects) for kind, objects in found.items()}
 
     @cached_property
     def objects(self) -> tuple[KubeObject, ...]:
         """All of them."""
-        return (*self._derived(), *self.given)
+        return (*self._derived(), *self.without_nodes)
+
+    @property
+    def without_nodes(self) -> tuple[KubeObject, ...]:
+        """The objects that are known without the nodes: all but the HyperNodes that follow from the topology."""
+        return (*self.raw_hyper_nodes, *self.others)
 
     def of_kind(self, kind: str) -> tuple[KubeObject, ...]:
         """The objects of a kind whose API group is the one that Kubernetes or Volcano gives it."""
         group = GROUPS[kind]
-        found = tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
-        return (*self._derived(), *found) if kind == "HyperNode" else found
-
-    @property
-    def raw_hyper_nodes(self) -> tuple[KubeObject, ...]:
-        """The HyperNodes that are written by hand."""
-        return tuple(each for each in self.given if is_hyper_node(each))
+        if kind == "HyperNode":
+            return (*self._derived(), *self.raw_hyper_nodes)
+        return tuple(each for each in self._by_kind.get(kind, ()) if each.ref.group == group)
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
-        return tuple(workloads(self.given))
+        return tuple(workloads(self.others))
 
     @cached_property
     def fleet(self) -> Fleet:
@@ -239,12 +241,12 @@ class Index:
     @cached_property
     def pods(self) -> tuple[Pod, ...]:
         """Every pod, those of Volcano's jobs first."""
-        return tuple(containers.everywhere(self.workloads, self.given))
+        return tuple(containers.everywhere(self.workloads, self.others))
 
     @cached_property
     def constrained_jobs(self) -> tuple[ConstrainedJob, ...]:
         """The jobs that say something of the network's topology."""
-        return tuple(network_topology.constrained_jobs(self.given, self.workloads))
+        return tuple(network_topology.constrained_jobs(self.others, self.workloads))
 
     @cached_property
     def job_tiers(self) -> Tiers | None:
@@ -265,11 +267,11 @@ class Index:
 
     @cached_property
     def deschedulers(self) -> tuple[Installed, ...]:
-        return tuple(installed(self.given, self.chart_values))
+        return tuple(installed(self.others, self.chart_values))
 
     @cached_property
     def descheduler_policies(self) -> tuple[Policy, ...]:
-        return tuple(policies(self.given, self.chart_values, self.deschedulers))
+        return tuple(policies(self.others, self.chart_values, self.deschedulers))
 
     @cached_property
     def volcano_pods(self) -> tuple[Pod, ...]:
@@ -301,17 +303,17 @@ class Index:
     @cached_property
     def volcano(self) -> Version | None:
         """The version of Volcano that is declared, or that something installs; None where any may run."""
-        return self.catalog.versions["volcano"] if self.catalog.is_declared else volcano_version.installed(self.given)
+        return self.catalog.versions["volcano"] if self.catalog.is_declared else volcano_version.installed(self.others)
 
     @cached_property
     def chart_values(self) -> tuple[Values, ...]:
         """The values that Helm charts get."""
-        return tuple(charts.values(self.given, self._gathered.chart_values))
+        return tuple(charts.values(self.others, self._gathered.chart_values))
 
     @cached_property
     def releases(self) -> tuple[Release, ...]:
         """The charts that the objects have installed."""
-        return tuple(releases(self.given))
+        return tuple(releases(self.others))
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -344,7 +346,7 @@ class Index:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        return tuple(labelled(self._gathered.all_nodes, self.given))
+        return tuple(labelled(self._gathered.all_nodes, self.others))
 
     @cached_property
     def node_count(self) -> int:

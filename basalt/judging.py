@@ -147,7 +147,7 @@ def _is_generated(place: Place) -> bool:
 
 
 def _waivers(index: Index) -> Waivers:
-    raw = (declared for declared in index.given if declared.module is None)
+    raw = (declared for declared in index.without_nodes if declared.module is None)
     return Waivers([*index.declarations, *raw], {*RULES, *guardrails.rule_names(index)})
 
 

@@ -37,6 +37,26 @@ spec:
   queues:
     research: {capability: {nvidia.com/gpu: 48}, weight: 1}
 """
+JOB = """
+---
+apiVersion: basalt.dev/v1alpha1
+kind: Team
+metadata: {name: vision}
+spec:
+  access: {admin: [vision-leads], edit: [], view: []}
+  namespaces: {vision-train: {quota: {cpu: 512, memory: 4Ti, nvidia.com/gpu: 48, pods: 500}}}
+  queue: {parent: research}
+---
+apiVersion: basalt.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: resnet, namespace: vision-train}
+spec:
+  framework: plain
+  image: registry.example.com/vision/resnet:1.4.2
+  roles:
+    worker: {replicas: 4, command: [train], resources: {cpu: 16, memory: 128Gi, nvidia.com/gpu: 8}}
+  topology: {mode: hard, highestTier: leaf}
+"""
 _BASALT = [sys.executable, "-m", "basalt"]
 _IMPORTED = """
 import sys
@@ -71,7 +91,7 @@ def _size(folder: Path, nodes: int) -> dict[str, Any]:
     inventory.write(folder / "bench" / "nodes.json", nodes)
     load = [sys.executable, "-c", "import orjson; orjson.loads(open('bench/nodes.json', 'rb').read())"]
     start = [sys.executable, "-c", "import orjson"]
-    found: dict[str, list[Cost]] = {"orjson": [], "compile": [], "check": [], "changed": []}
+    found: dict[str, list[Cost]] = {"orjson": [], "compile": [], "check": [], "changed": [], "job": []}
     for number in range(_RUNS):
         idle = run(start, folder).cpu
         loaded = run(load, folder)
@@ -81,6 +101,8 @@ def _size(folder: Path, nodes: int) -> dict[str, Any]:
         run([*_BASALT, "check", "bench", "--quiet"], folder)
         environment.write_text(ENVIRONMENT.replace("48", str(47 - number)), encoding="utf-8")
         found["changed"].append(run([*_BASALT, "check", "bench", "--quiet"], folder))
+        environment.write_text(ENVIRONMENT + JOB, encoding="utf-8")
+        found["job"].append(run([*_BASALT, "check", "bench", "--quiet"], folder))
         environment.write_text(ENVIRONMENT, encoding="utf-8")
     print(f"{nodes} nodes measured", file=sys.stderr, flush=True)
     size = (folder / "bench" / "nodes.json").stat().st_size
@@ -156,6 +178,7 @@ inventory alone: large ones are read piece by piece, only the fields that matter
                 "check CPU s",
                 "after one changed line",
                 "peak MiB",
+                "with a new job",
             ),
             [
                 (
@@ -169,6 +192,7 @@ inventory alone: large ones are read piece by piece, only the fields that matter
                     f"{each['check']['cpu']:.2f}",
                     f"{each['changed']['cpu']:.2f}",
                     each["changed"]["mib"],
+                    f"{each['job']['cpu']:.2f}",
                 )
                 for each in sizes
             ],
@@ -178,7 +202,8 @@ inventory alone: large ones are read piece by piece, only the fields that matter
 One more node costs {_step(sizes[1:]) * 1e6:.0f} us up to the largest, and {_step(sizes[:2]) * 1e6:.0f} us up to the
 one before it. The last columns are `basalt check`: as a whole, and once more after a line of the Environment has changed
 (a queue's capability), when it takes from its cache that nodes and HyperNodes by themselves are sound; what is left is
-reading the inventory to know that it is the same. Inventories up to 16 MiB are never taken from a cache.
+reading the inventory to know that it is the same. Inventories up to 16 MiB are never taken from a cache. Jobs make it
+read the nodes again: their verdicts are about them.
 
 ### Starting
 

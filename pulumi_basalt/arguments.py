@@ -359,6 +359,9 @@ class TopologyArgs:
     members: Literal["exact", "label"] | None = field(default=None, metadata=named("members"))
     """How leaf HyperNodes select their nodes: exact names each node of the inventory (exactMatch), label selects by
     the tier's label (labelMatch). Default: exact."""
+    tier_names: bool | None = field(default=None, metadata=named("tierNames"))
+    """Whether each HyperNode carries its tier's name (tierName), which jobs may then name instead of the number.
+    HyperNodes of Volcano 1.13 never do. Default: true."""
     tiers: Sequence[TopologyTierArgs] | None = field(default=None, metadata=named("tiers"))
     """The tiers from the leaf up. The first becomes the HyperNodes' tier 1, the next tier 2, and so on."""
     nodes: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None

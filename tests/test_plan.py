@@ -89,6 +89,7 @@ CLAIM = (
 MOUNTING = job("k", more=", volumes: [{mountPath: /c, volumeClaimName: c}]")
 THREE = [priority("low", 1), priority("high", 2), priority("mild", 3, "preemptionPolicy: Never")]
 # What stands in the plan; of the parts that are left out nothing.
+LABELLED = "labels: {app.kubernetes.io/managed-by: basalt}"
 PAIRS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
     "nothing in both": ([], [], "none", {}),
     "another order, and other spellings of the same": (
@@ -96,6 +97,23 @@ PAIRS: dict[str, tuple[list[str], list[str], str, dict[str, Any]]] = {
         [job("j", cpu="1000m"), queue("q", '{weight: 1, deserved: {memory: 1024Mi, cpu: "1.0"}}')],
         "none",
         {},
+    ),
+    "defaults that are written out, and Basalt's own label": (
+        [queue("q"), priority("c", 1), job("j"), hyper_node("h", "n0", "n1")],
+        [
+            queue("q", "{weight: 1, reclaimable: true, parent: root}").replace("name: q", f"name: q, {LABELLED}"),
+            priority("c", 1, "globalDefault: false\npreemptionPolicy: PreemptLowerPriority"),
+            job("j", more=", queue: default, schedulerName: volcano, maxRetry: 3, minAvailable: 1"),
+            hyper_node("h", "n1", "n0"),
+        ],
+        "none",
+        {},
+    ),
+    "another manager's label": (
+        [queue("q").replace("name: q", f"name: q, {LABELLED}")],
+        [queue("q").replace("name: q", f"name: q, {LABELLED.replace('basalt', 'helm')}")],
+        "safe",
+        {"change": ["Queue/q: /metadata/labels/app.kubernetes.io~1managed-by basalt -> helm"]},
     ),
     "a queue that comes": (
         [],

@@ -213,7 +213,9 @@ for _name, _at, _value, *_ in PLANTED:
 def test_value_that_is_not_known_adds_no_violation(places: list[tuple[int, Pointer]]) -> None:
     resources = list(MISTAKEN)
     for index, at in places:
-        if get(resources[index].props, at[:-1], None) is not None:  # an earlier one may have taken what is around it
+        if isinstance(
+            get(resources[index].props, at[:-1], None), dict | list
+        ):  # an earlier one may have taken what is around it
             resources[index] = resources[index]._replace(props=put(resources[index].props, at, unknowns.SECRET))
 
     assert set(judging.judge(resources)) <= set(judging.judge(MISTAKEN))

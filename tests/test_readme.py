@@ -34,6 +34,7 @@ def test_the_first_two_commands_are_those_of_the_makefile() -> None:
 @pytest.mark.parametrize("command", [each for each in commands() if "basalt" in each and not _CLUSTERS.search(each)])
 def test_command_of_the_readme_runs(command: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "stacks", tmp_path / "stacks")
+    shutil.copytree(ROOT / "docs" / "how-to", tmp_path / "docs" / "how-to")
     shutil.copy(ROOT / "Pulumi.yaml", tmp_path)
     for each in ("init -q -b main", "add .", "-c user.name=a -c user.email=a commit -q -m all"):
         subprocess.run(["git", *each.split()], cwd=tmp_path, check=True)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from basalt.pointers import Pointer
 
 _RULES = "\0rules"  # no property is called that
+_HAS = re.compile(r"\bhas\(self\.(\w+)\)")
 _MAPS = (dict, Mapping)  # a dict is quick to tell, Mapping is not
 
 
@@ -25,6 +26,29 @@ class Broken(NamedTuple):
     rule: Rule
 
 
+class _Rules:
+    """The rules of one value. Where they only ask which fields are there, as those of a member's selector do, 100,000
+    values have few outcomes: each is found once."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        asked = [each.expression for each in rules]
+        asks_values = any("self" in _HAS.sub("", each) for each in asked)
+        self._fields = None if asks_values else sorted({name for each in asked for name in _HAS.findall(each)})
+        self._known: dict[tuple[bool, ...], list[Rule]] = {}
+
+    def broken_by(self, value: Any) -> list[Rule]:
+        if self._fields is None or type(value) is not dict or None in value.values():
+            return self._evaluated(value)
+        found = tuple(map(value.__contains__, self._fields))
+        if found not in self._known:
+            self._known[found] = self._evaluated(value)
+        return self._known[found]
+
+    def _evaluated(self, value: Any) -> list[Rule]:
+        return [each for each in self.rules if not _evaluates(each.expression, value)]
+
+
 def rules(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Where a schema's CEL rules stand: nested by property name, "*" for list items and map values, the rules of a
     value under a key of their own. Empty where there are none."""
@@ -40,7 +64,7 @@ def _collect(schema: Mapping[str, Any], root: Mapping[str, Any], above: tuple[st
         return _collect(target, root, (*above, name))
     found: dict[str, Any] = {}
     if own := tuple(_own_rules(schema)):
-        found[_RULES] = own
+        found[_RULES] = _Rules(own)
     children = dict(schema.get("properties", {}))
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), Mapping):
@@ -66,51 +90,31 @@ def _one_line(text: str) -> str:
 
 def broken(trie: Mapping[str, Any], value: Any) -> list[Broken]:
     """Each rule that a value fails, and where. A rule that cannot be evaluated is silent."""
-    found: list[Broken] = []
-    _look(trie, value, (), found)
+    own = trie.get(_RULES)
+    found = [Broken((), rule) for rule in own.broken_by(value)] if own else []
+    inner = trie.get("*")
+    if isinstance(value, _MAPS):
+        for key in value if inner else value.keys() & trie.keys():
+            if below := broken(trie.get(key) or inner or {}, value[key]):
+                found += _under(key, below)
+    elif inner and isinstance(value, list):
+        for index, child in enumerate(value):
+            if below := broken(inner, child):
+                found += _under(index, below)
     return found
 
 
-def _look(trie: Mapping[str, Any], value: Any, pointer: Pointer, found: list[Broken]) -> None:
-    if own := trie.get(_RULES):
-        found.extend(Broken(pointer, rule) for rule in own if not _passes(rule.expression, value))
-    if isinstance(value, _MAPS):
-        for key, child in value.items():
-            if inner := trie.get(key) or trie.get("*"):
-                _look(inner, child, (*pointer, key), found)
-    elif isinstance(value, list) and (inner := trie.get("*")):
-        for index, child in enumerate(value):
-            _look(inner, child, (*pointer, index), found)
+def _under(key: str | int, found: list[Broken]) -> list[Broken]:
+    return [Broken((key, *pointer), rule) for pointer, rule in found]
 
 
 def unreadable(trie: Mapping[str, Any]) -> Iterator[str]:
     """The rules that cannot be evaluated: they do not compile, or use what only the API server has."""
     for key, inner in trie.items():
         if key == _RULES:
-            yield from (rule.expression for rule in inner if _program(rule.expression) is None)
+            yield from (rule.expression for rule in inner.rules if _program(rule.expression) is None)
         else:
             yield from unreadable(inner)
-
-
-def _passes(expression: str, value: Any) -> bool:
-    fields = _fields_asked_for(expression)
-    if fields is None or not isinstance(value, Mapping):
-        return _evaluates(expression, value)
-    found = tuple((name, value[name] is None) for name in fields if name in value)
-    if (expression, found) not in _KNOWN:
-        _KNOWN[expression, found] = _evaluates(expression, value)
-    return _KNOWN[expression, found]
-
-
-_KNOWN: dict[tuple[str, tuple[tuple[str, bool], ...]], bool] = {}  # of rules that ask only which fields there are
-_HAS = re.compile(r"\bhas\(self\.(\w+)\)")
-
-
-@cache
-def _fields_asked_for(expression: str) -> tuple[str, ...] | None:
-    """The fields of an expression that only asks which of them are there, as the union of a member selector does; None
-    where it looks at values. 100,000 such selectors have few outcomes."""
-    return None if "self" in _HAS.sub("", expression) else tuple(sorted(set(_HAS.findall(expression))))
 
 
 def _evaluates(expression: str, value: Any) -> bool:

@@ -92,6 +92,7 @@ class Catalog:
         self.is_declared = is_declared  # False: the newest versions stand in, and what they lack proves nothing
         self._custom: dict[str, Kind] = {}
         self._definitions: list[Mapping[str, Any]] = []
+        self._found: dict[str, Kind | None] = {}
 
     @property
     def sources(self) -> list[Any]:
@@ -109,16 +110,18 @@ class Catalog:
         """Takes in the kinds of the CustomResourceDefinitions among the objects."""
         for declared in objects:
             self._definitions.append(declared.value)
+            self._found.clear()
             for kind in _custom_kinds(declared, _release("kubernetes", self.versions["kubernetes"]).definitions):
                 self._custom[f"{kind.api_version}/{kind.kind}"] = kind
 
     def find(self, api_version: str, kind: str) -> Kind | None:
         """The kind as the declared versions serve it; None where they do not."""
         key = f"{api_version}/{kind}"
-        if key in self._custom:
-            return self._custom[key]
-        product = self.product(api_version)
-        return _release(product, self.versions[product]).kind(key) if product else None
+        if key not in self._found:
+            product = self.product(api_version)
+            served = _release(product, self.versions[product]).kind(key) if product else None
+            self._found[key] = self._custom.get(key, served)
+        return self._found[key]
 
     def custom_versions(self, group: str, kind: str) -> list[str]:
         """The apiVersions under which declared CustomResourceDefinitions serve a kind of the group."""

@@ -123,7 +123,7 @@ class _Reader:
             if workload.object.ref.kind in _JOBS and (job := self._of_workload(workload)) is not None:
                 yield job
         declared = self._index.of_kind("PodGroup")
-        yield from map(self._of_group, gangs((), declared, self._index.given, self._priorities))
+        yield from map(self._of_group, gangs((), declared, self._index.others, self._priorities))
         yield from self._of_pods({(namespace_of(each), each.name) for each in declared})
 
     def _of_workload(self, workload: Workload) -> Job | None:

@@ -1,13 +1,16 @@
 """The objects that come, go and change."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from basalt.api import immutable, structural
 from basalt.api.kinds import Catalog
 from basalt.cluster import comparing
 from basalt.cluster.comparing import Change
+from basalt.findings import Ref
 from basalt.objects import KubeObject
+from basalt.plan.stored import stored
+from basalt.pointers import Pointer
 from basalt.quantities import parse
 
 _Identity = tuple[str, str, str, str]  # API group, kind, namespace, name: what the API server tells objects by
@@ -63,12 +66,34 @@ def _order(each: KubeObject) -> tuple[str, str, str, str]:
 def _changed(base: KubeObject, head: KubeObject, catalog: Catalog) -> Changed:
     if base.value == head.value:
         return Changed(base, head, (), ())
-    kind = catalog.find(*head.ref[:2])
-    quantities = {at for at, _, _ in structural.quantities(kind.trie, head.value)} if kind else set()
-    found = [each for each in comparing.changes(base.value, head.value) if each.pointer != _NAMESPACE]
-    changes = tuple(each for each in found if each.pointer not in quantities or not _is_same_amount(each))
+    changes = changes_between(base.value, head.value, head.ref, catalog)
     refused = tuple(each for each in changes if immutable.refuses(head.ref, base.value, *each))
     return Changed(base, head, changes, refused)
+
+
+def changes_between(base: Mapping[str, Any], head: Mapping[str, Any], ref: Ref, catalog: Catalog) -> tuple[Change, ...]:
+    """What differs for a cluster that takes them, as it is written: not what two spellings of one object differ by."""
+    real = [each.pointer for each in stored_changes(base, head, ref, catalog)]
+    written = _amount_wise(base, head, ref, catalog) if real else []
+    if ref.kind == "HyperNode":  # whose members stand elsewhere in what is stored
+        return tuple(written)
+    return tuple(each for each in written if any(_overlap(each.pointer, pointer) for pointer in real))
+
+
+def stored_changes(base: Mapping[str, Any], head: Mapping[str, Any], ref: Ref, catalog: Catalog) -> list[Change]:
+    """What differs between the objects that a cluster makes of them."""
+    return _amount_wise(stored(base, ref), stored(head, ref), ref, catalog)
+
+
+def _amount_wise(before: Mapping[str, Any], after: Mapping[str, Any], ref: Ref, catalog: Catalog) -> list[Change]:
+    kind = catalog.find(*ref[:2])
+    quantities = {at for at, _, _ in structural.quantities(kind.trie, after)} if kind else set()
+    found = [each for each in comparing.changes(before, after) if each.pointer != _NAMESPACE]
+    return [each for each in found if each.pointer not in quantities or not _is_same_amount(each)]
+
+
+def _overlap(one: Pointer, other: Pointer) -> bool:
+    return all(left == right for left, right in zip(one, other, strict=False))
 
 
 def _is_same_amount(change: Change) -> bool:

@@ -14,6 +14,7 @@ _WORDS = frozenset("y n yes no on off true false null ~ . .. .inf .nan nan inf i
 _NUMBER_LIKE = re.compile(r"[-+.]?[0-9_][0-9_.eExXoObBaAcCdDfF:+-]*")
 _ESCAPED = re.compile("[\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufffe\uffff]")
 _BLOCK_LINE = re.compile(r"([!-~]([ -~]*[!-~])?)?")
+_NEWLINE = "\n"
 _MAPS = (dict, Mapping)  # a dict is quick to tell, Mapping is not
 _BLOCK_FIRST = re.compile(r"[!-~]([ -~]*[!-~])?")
 
@@ -41,7 +42,7 @@ def _mapping(value: Mapping[str, Any], indent: str, lines: list[str], first: str
         head = f"{prefix}{text(key)}:"
         prefix = indent
         if isinstance(child, str):
-            lines.append(f"{head} {_string(child, indent)}")
+            lines.append(f"{head} {text(child) if _NEWLINE not in child else _string(child, indent)}")
         elif isinstance(child, _MAPS) and child:
             lines.append(head)
             _mapping(child, indent + "  ", lines)

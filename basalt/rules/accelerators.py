@@ -30,7 +30,7 @@ _TEAM = "basalt.dev/team"
 
 
 def _accelerators(index: Index) -> Accelerators:
-    return Accelerators(index.given, index.chart_values, lambda: index.nodes)
+    return Accelerators(index.others, index.chart_values, lambda: index.nodes)
 
 
 def _where(place: Place, pointer: Pointer) -> str:
@@ -43,7 +43,7 @@ def _named(nodes: Iterable[Node]) -> str:
 
 
 def one_gpu_provider(index: Index) -> Iterator[Problem]:
-    policies = operator.policies(index.given, index.chart_values)
+    policies = operator.policies(index.others, index.chart_values)
     for extra in policies[1:]:
         first = policies[0]
         message = f"a second ClusterPolicy; the first comes from {first.title} ({_where(*first.at(()))})"
@@ -82,7 +82,7 @@ def gpu_resource_resolves(index: Index) -> Iterator[Problem]:
         if not accelerators.resolves(resource, everywhere):
             yield Problem(place, pointer, *_unresolved(resource, everywhere, prefix))
     offers: dict[tuple[tuple[str, str], ...], frozenset[str]] = {}
-    for pod in pods(index.given):
+    for pod in pods(index.others):
         selector = mapping(pod.spec.get("nodeSelector"))
         key = tuple(sorted((str(name), str(value)) for name, value in selector.items()))
         for resource, pointer in _asked(pod):
@@ -94,7 +94,7 @@ def gpu_resource_resolves(index: Index) -> Iterator[Problem]:
 
 def _claims(index: Index) -> Iterator[tuple[KubeObject, Pointer, str]]:
     """Where PodGroups, queues and quotas name a resource, and what stands before its name there."""
-    for demand in demands(index.given):
+    for demand in demands(index.others):
         if demand.object.ref.kind == "PodGroup":
             yield from ((demand.object, pointer, _QUOTA) for pointer in demand.requests.values())
     yield from ((queue.object, pointer, "") for queue in index.queues for pointer in _claimed(queue))
@@ -144,10 +144,10 @@ def gpu_sharing_is_sound(index: Index) -> Iterator[Problem]:
         yield from _unknown_default(plugin)
         yield from _mps_on_mig(accelerators, plugin)
     yield from _unknown_keys(index, accelerators, plugins)
-    for configs in device_plugin.config_maps(index.given):
+    for configs in device_plugin.config_maps(index.others):
         if id(configs.place) not in seen:
             yield from _faults(configs, None)
-    for policy in operator.policies(index.given, index.chart_values):
+    for policy in operator.policies(index.others, index.chart_values):
         yield from _mig_default(policy)
         yield from _mig_profiles(index, accelerators, policy)
 
@@ -165,7 +165,7 @@ def _undeclared(index: Index, plugin: Plugin) -> Iterator[Problem]:
         return
     if isinstance(name := plugin.policy.get(at), str) and name and not plugin.makes_configs:
         message = f"the device plugin takes its configurations from the ConfigMap {name}, which nobody declares"
-        declared = [each.name for each in device_plugin.config_maps(index.given)]
+        declared = [each.name for each in device_plugin.config_maps(index.others)]
         hint = names.did_you_mean(name, declared, otherwise=f"declare it, or take {'.'.join(map(str, at))} out")
         yield Problem(*plugin.policy.at(at), message, hint)
 
@@ -234,7 +234,7 @@ def _mig_default(policy: Settings) -> Iterator[Problem]:
 
 
 def _mig_profiles(index: Index, accelerators: Accelerators, policy: Settings) -> Iterator[Problem]:
-    configs = mig.configs(policy, index.given)
+    configs = mig.configs(policy, index.others)
     wrong: dict[tuple[str, str], list[Node]] = {}
     for node in accelerators.gpu_nodes if configs is not None else ():
         if (name := mig.chosen(policy, node)) and MIG_CONFIG in node.labels:
@@ -266,7 +266,7 @@ def _mig_fault(configs: mig.Configs, name: str, product: str) -> tuple[str, str]
 
 def gpu_taint_is_tolerated(index: Index) -> Iterator[Problem]:
     accelerators = _accelerators(index)
-    for part in operator_parts.parts(index.given, index.chart_values):
+    for part in operator_parts.parts(index.others, index.chart_values):
         wrong: dict[tuple[str, str, str], list[Node]] = {}
         for node in filter(part.covers, accelerators.gpu_nodes):
             for taint in operator_parts.taints(node):
@@ -280,9 +280,9 @@ def gpu_taint_is_tolerated(index: Index) -> Iterator[Problem]:
 
 
 def operator_namespace_is_privileged(index: Index) -> Iterator[Problem]:
-    declared = (*operator.policies(index.given, index.chart_values), *operator.charts(index.chart_values))
+    declared = (*operator.policies(index.others, index.chart_values), *operator.charts(index.chart_values))
     psa = any(each.get(("psa", "enabled")) is True for each in declared)
-    homes = operator_parts.namespaces(index.given, index.chart_values)
+    homes = operator_parts.namespaces(index.others, index.chart_values)
     for namespace in index.of_kind("Namespace"):
         part = homes.get(namespace.name) if _TEAM not in namespace.labels else None  # namespace-is-not-system
         level = namespace.labels.get(_ENFORCE)
@@ -293,7 +293,7 @@ def operator_namespace_is_privileged(index: Index) -> Iterator[Problem]:
 
 
 def one_feature_discovery(index: Index) -> Iterator[Problem]:
-    found = list(feature_discovery.installed(index.given, index.chart_values))
+    found = list(feature_discovery.installed(index.others, index.chart_values))
     found.sort(key=lambda each: each.place.position(each.pointer))
     for extra in found[1:]:
         first = found[0]

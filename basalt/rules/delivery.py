@@ -122,7 +122,7 @@ def version_is_supported(index: Index) -> Iterator[Problem]:
         if span is not None and kubernetes not in span:
             yield Problem(release.place, release.at, *_unsupported(release.chart, version, span, kubernetes))
     said: set[tuple[str, str]] = set()
-    for pod in pods(index.given):
+    for pod in pods(index.others):
         for field in ("initContainers", "containers"):
             for number, container in enumerate(sequence(pod.spec.get(field))):
                 image = mapping(container).get("image")
@@ -138,7 +138,7 @@ def _gpu_clusters(index: Index, kubernetes: Version) -> Iterator[Problem]:
     span = supported_versions.GPU_CLUSTER
     message = f"a GPUCluster takes Kubernetes {span}, this one is {kubernetes}"
     hint = "use a ClusterPolicy, or a newer Kubernetes"
-    for cluster in gpu_operator.of_kind(index.given, "GPUCluster") if kubernetes not in span else ():
+    for cluster in gpu_operator.of_kind(index.others, "GPUCluster") if kubernetes not in span else ():
         yield Problem(cluster, ("kind",), message, hint)
     for chart in gpu_operator.charts(index.chart_values) if kubernetes not in span else ():
         if chart.get(_DEPLOYED) is True:
@@ -236,7 +236,7 @@ def _unknown_parameters(release: Release, known: Known) -> Iterator[Problem]:
 
 def application_within_limit(index: Index) -> Iterator[Problem]:
     limit = _limit(index)
-    for folder in folders(index.given, index.files):
+    for folder in folders(index.others, index.files):
         if folder.size > limit > 0:
             largest = max(folder.files or (), key=lambda file: file.size)
             size, allowed = _shown(folder.size, limit), _shown(limit, limit)

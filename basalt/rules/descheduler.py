@@ -210,8 +210,8 @@ def eviction_spares_gangs(index: Index) -> Iterator[Problem]:
     if not found:
         return
     priorities = Priorities(index.of_kind("PriorityClass"))
-    declared = list(gangs(index.workloads, index.of_kind("PodGroup"), index.given, priorities))
-    budgets = [each for each in index.given if (each.ref.group, each.ref.kind) == ("policy", "PodDisruptionBudget")]
+    declared = list(gangs(index.workloads, index.of_kind("PodGroup"), index.others, priorities))
+    budgets = [each for each in index.others if (each.ref.group, each.ref.kind) == ("policy", "PodDisruptionBudget")]
     cluster = Cluster(declared, priorities, index.of_kind("Namespace"), budgets, index.nodes)
     for policy in found:
         for profile in policy.profiles():

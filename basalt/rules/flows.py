@@ -25,7 +25,7 @@ _CRON_JOBS = frozenset({("batch.volcano.sh", "CronJob"), ("batch", "CronJob")})
 
 def cron_schedule_is_valid(index: Index) -> Iterator[Problem]:
     judged = (("schedule", cron.schedule_fault), ("timeZone", cron.zone_fault))
-    for declared in (each for each in index.given if (each.ref.group, each.ref.kind) in _CRON_JOBS):
+    for declared in (each for each in index.others if (each.ref.group, each.ref.kind) in _CRON_JOBS):
         for field, judge in judged:
             value = declared.spec.get(field)
             if isinstance(value, str) and (fault := judge(value)):
@@ -120,7 +120,7 @@ def _with_priority(index: Index) -> Iterator[tuple[KubeObject, Pointer, Mapping[
         yield workload.object, workload.pointer, workload.spec
     for group in index.of_kind("PodGroup"):
         yield group, ("spec",), group.spec
-    yield from pods(index.given)
+    yield from pods(index.others)
 
 
 RULES: tuple[Rule, ...] = (

@@ -28,7 +28,7 @@ Fault = tuple[Pointer, str, str]
 
 
 def driver_matches_pool(index: Index) -> Iterator[Problem]:
-    policies, drivers = operator.policies(index.given, index.chart_values), operator.drivers(index.given)
+    policies, drivers = operator.policies(index.others, index.chart_values), operator.drivers(index.others)
     nodes = [node for node in index.nodes if is_gpu_node(node)] if policies or drivers else []
     for policy in policies:
         if operator.manages_drivers(policy):
@@ -182,19 +182,19 @@ def driver_upgrade_spares_gangs(index: Index) -> Iterator[Problem]:
     found = list(_upgraded(index))
     if not found:
         return
-    trained = list(gangs(index.workloads, index.of_kind("PodGroup"), index.given, Priorities(())))
+    trained = list(gangs(index.workloads, index.of_kind("PodGroup"), index.others, Priorities(())))
     for settings, at, is_on in found:
         yield from _upgrade(settings, at, trained, is_on=is_on)
 
 
 def _upgraded(index: Index) -> Iterator[tuple[Settings, Pointer, bool]]:
     """Whatever upgrades drivers: where it says how, and whether it does where nothing is said."""
-    for policy in operator.policies(index.given, index.chart_values):
+    for policy in operator.policies(index.others, index.chart_values):
         if operator.manages_drivers(policy) or (policy.is_chart and policy.is_enabled(("driver",))):
             yield policy, ("driver", "upgradePolicy"), False  # the chart's own default is on, and is known as given
-    for driver in operator.drivers(index.given):
+    for driver in operator.drivers(index.others):
         yield driver, ("upgradePolicy",), True
-    for policy in (*network_operator.policies(index.given), *network_operator.node_policies(index.given)):
+    for policy in (*network_operator.policies(index.others), *network_operator.node_policies(index.others)):
         at: Pointer = ("ofedDriver", "upgradePolicy")
         if network_operator.has_driver(policy) and policy.get((*at, "drain", "enable")) is not False:
             yield policy, at, False
@@ -246,11 +246,11 @@ def _has(labels: Mapping[str, Any], terms: Sequence[tuple[str, str, str]]) -> bo
 
 
 def rdma_stack_is_complete(index: Index) -> Iterator[Problem]:
-    policies = network_operator.policies(index.given)
+    policies = network_operator.policies(index.others)
     for extra in policies[1:]:
         message = f"a second NicClusterPolicy; the first is {policies[0].title.rpartition(' ')[2]}"
         yield _problem(extra, ((), message, "keep one: the operator follows one and ignores the others"))
-    having = [each for each in (*policies, *network_operator.node_policies(index.given))
+    having = [each for each in (*policies, *network_operator.node_policies(index.others))
               if network_operator.has_driver(each)]  # fmt: skip
     is_known = index.knows(Fact.NETWORK_OPERATOR) and not network_operator.is_made(index.chart_values)
     for settings, at in _gpu_drivers(index):
@@ -272,10 +272,10 @@ def rdma_stack_is_complete(index: Index) -> Iterator[Problem]:
 
 
 def _gpu_drivers(index: Index) -> Iterator[tuple[Settings, Pointer]]:
-    for policy in operator.policies(index.given, index.chart_values):
+    for policy in operator.policies(index.others, index.chart_values):
         if operator.manages_drivers(policy) or (policy.is_chart and policy.is_enabled(("driver",))):
             yield policy, ("driver",)
-    for driver in operator.drivers(index.given):
+    for driver in operator.drivers(index.others):
         yield driver, ()
 
 

@@ -35,7 +35,7 @@ _URLS = ("issuer", "baseURL", "keystoneHost", "tokenURL", "authorizationURL", "u
 
 
 def _dexes(index: Index) -> Iterator[Dex]:
-    return dex.configurations(index.given, index.chart_values)
+    return dex.configurations(index.others, index.chart_values)
 
 
 # issuer-is-https
@@ -45,7 +45,7 @@ def issuer_is_https(index: Index) -> Iterator[Problem]:
     for each in _dexes(index):
         if each.issuer is not None and (fault := _url_fault(each.issuer, "the issuer")):
             yield each.written.problem(("issuer",), *fault)
-    for trust in authentication.trusts(index.given):
+    for trust in authentication.trusts(index.others):
         if trust.url is not None and (fault := _url_fault(trust.url, "the issuer")):
             yield trust.written.problem(trust.url_pointer, *fault)
         found = trust.discovery
@@ -194,7 +194,7 @@ def _decoded(text: str) -> str:
 
 
 def client_is_sound(index: Index) -> Iterator[Problem]:
-    elsewhere = any(each.ref.group == "dex.coreos.com" and each.ref.kind == "OAuth2Client" for each in index.given)
+    elsewhere = any(each.ref.group == "dex.coreos.com" and each.ref.kind == "OAuth2Client" for each in index.others)
     for each in _dexes(index):
         known = None if elsewhere else each.client_ids()
         for client in each.clients():
@@ -246,7 +246,7 @@ _CLAIMED = re.compile(r"""\bclaims(\.\w+|\[["'][^"']*["']\])|\.split\(["'][^"']*
 
 def groups_are_prefixed(index: Index) -> Iterator[Problem]:
     found = list(_dexes(index))
-    for trust in authentication.trusts(index.given):
+    for trust in authentication.trusts(index.others):
         groups = trust.groups
         if groups is None or authentication.guards_system(trust) or _prefixes_itself(trust, found):
             continue

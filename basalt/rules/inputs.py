@@ -79,7 +79,7 @@ def _plain(text: str) -> str:
 def secret_is_not_literal(index: Index) -> Iterator[Problem]:
     for declaration in index.declarations:
         yield from _literals(declaration, declaration.value)
-    for declared in index.given:
+    for declared in index.without_nodes:
         if declared.module is not None:
             continue  # the document it follows from is judged
         if declared.ref.kind == "Secret" and not declared.ref.group:
@@ -154,7 +154,7 @@ def _guardrail_faults(guardrail: Declaration, index: Index) -> Iterator[Problem]
     kinds = strings(mapping(guardrail.spec.get("match")).get("kinds"))
     if not kinds:
         yield Problem(guardrail, ("spec", "match"), "matches no kind: kinds is empty", "add the kinds it is about")
-    known = {*index.catalog.kind_names, *(declared.ref.kind for declared in index.given)}
+    known = {*index.catalog.kind_names, *(declared.ref.kind for declared in index.without_nodes)}
     matches_some = bool(known & set(kinds))
     for position, kind in enumerate(kinds):
         if kind not in known and (not matches_some or _is_misspelt(kind, known)):

@@ -52,7 +52,7 @@ def _unequal(container: Container) -> Iterator[Problem]:
 
 
 def resource_is_offered(index: Index) -> Iterator[Problem]:
-    told, claimed = set(), _claimable(index.given)
+    told, claimed = set(), _claimable(index.others)
     for pod in index.pods:
         if (fleet := index.fleet).is_silent:
             return
@@ -236,7 +236,7 @@ def _raise(limit: Queue, over: Mapping[str, Amount], resource: str) -> str:
 def _groups(index: Index) -> Iterator[Problem]:
     """PodGroups that no job made: by what they say they need, else by the pods that are declared for them."""
     priorities = gangs.Priorities(())
-    for gang in gangs.gangs((), index.of_kind("PodGroup"), index.given, priorities):
+    for gang in gangs.gangs((), index.of_kind("PodGroup"), index.others, priorities):
         queue = index.queues.queues.get(str(gang.object.spec.get("queue") or "default"))
         if queue is None:
             continue
@@ -278,7 +278,7 @@ def _of_members(index: Index, group: KubeObject, gang: MinimumGang, queue: Queue
 
 
 def static_cpu_is_integer(index: Index) -> Iterator[Problem]:
-    if kubelets.has_static_cpus(index.given):
+    if kubelets.has_static_cpus(index.others):
         yield from containers.once(
             problem for pod in index.volcano_pods if _is_guaranteed(pod) for problem in _fractions(pod)
         )

@@ -66,7 +66,7 @@ def topology_names_one_tier(index: Index) -> Iterator[Problem]:
 
 
 def topology_tier_exists(index: Index) -> Iterator[Problem]:
-    surviving = [(each, tier) for each in index.given if (tier := survival.tier_of(each)) is not None]
+    surviving = [(each, tier) for each in index.others if (tier := survival.tier_of(each)) is not None]
     tiers = index.job_tiers if index.constrained_jobs or surviving else None
     if tiers is None:
         return

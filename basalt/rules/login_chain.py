@@ -24,8 +24,8 @@ _PREFIXED_MAIL = re.compile(r"([^@]*[:#])[^@:#]+@[^@]+")
 
 
 def login_chain_closes(index: Index) -> Iterator[Problem]:
-    trusts = list(authentication.trusts(index.given))
-    dexes = [each for each in dex.configurations(index.given, index.chart_values) if each.issuer] if trusts else []
+    trusts = list(authentication.trusts(index.others))
+    dexes = [each for each in dex.configurations(index.others, index.chart_values) if each.issuer] if trusts else []
     for found in dexes:
         meant = _counterparts(found, dexes, trusts)
         for trust in meant:
@@ -155,7 +155,7 @@ def _is_of_dex(trust: Trust) -> bool:
 
 def _has_others(index: Index, found: Dex) -> bool:
     """Whether groups may come from elsewhere in Dex: from its own passwords, or connectors in its storage."""
-    if any(each.ref.group == "dex.coreos.com" and each.ref.kind == "Connector" for each in index.given):
+    if any(each.ref.group == "dex.coreos.com" and each.ref.kind == "Connector" for each in index.others):
         return True
     passwords = sequence(found.value.get("staticPasswords"))
     return bool(found.value.get("grpc")) or any(mapping(each).get("groups") for each in passwords)
@@ -224,7 +224,7 @@ def _needless(bound: Sequence[tuple[Binding, Pointer, str]], trusts: Sequence[Tr
 def _provided(index: Index) -> Iterator[tuple[Binding, Pointer, str]]:
     """The bound groups that only the identity provider can have, each place of writing once."""
     told: set[tuple[str, Source]] = set()
-    for binding in bindings(index.given):
+    for binding in bindings(index.others):
         if binding.is_kubernetes_own:
             continue
         for pointer, name in binding.groups:
@@ -278,7 +278,7 @@ def _bound_users(index: Index, trusts: Sequence[Trust]) -> Iterator[Problem]:
         return
     prefixes = list(dict.fromkeys(str(claim.prefix) for claim in claims if claim))
     where = trusts[0].written.line(claims[0].prefix_pointer) if claims[0] else ""
-    for binding in bindings(index.given):
+    for binding in bindings(index.others):
         for pointer, subject in binding.subjects:
             name = subject.get("name")
             if subject.get("kind") == "User" and isinstance(name, str) and (fault := _misnamed(name, prefixes)):

@@ -46,7 +46,7 @@ def adapter_rule_is_valid(index: Index) -> Iterator[Problem]:
 
 
 def metric_is_produced(index: Index) -> Iterator[Problem]:
-    every = list(expressions(index.given, index.chart_values, index.descheduler_policies))
+    every = list(expressions(index.others, index.chart_values, index.descheduler_policies))
     world = _World(index, every) if every else None
     told: set[tuple[int, str, str]] = set()
     for expression in every:
@@ -70,19 +70,21 @@ class _World:
     """The exporters of a run, and how their metrics arrive."""
 
     def __init__(self, index: Index, every: Sequence[Expression]) -> None:
-        found = list(declared(index.given, index.chart_values))
+        found = list(declared(index.others, index.chart_values))
         monitors = [each for kind in _MONITORS for each in index.of_kind(kind)]
         self._recorded = {each.records for each in every}
         self._exporters = {Exporter.KUBELET, *(each.exporter for each in found)}
         self._exporters.update(exporter for each in monitors if (exporter := exporter_of(each)) is not None)
         if index.environment is not None and index.environment.spec.get("volcano") is not None:
             self._exporters.add(Exporter.VOLCANO)
-        self._scrapes = _by_exporter(scrapes(index.given, index.chart_values))
+        self._scrapes = _by_exporter(scrapes(index.others, index.chart_values))
         self._has_stack = any(each.chart == STACK for each in index.chart_values)
         self._is_whole = index.is_whole
         self._knows_parts = self._is_whole or index.metric_sources.has_prometheus
-        self._knows_parts &= not has_unknown_sources(index.given, index.chart_values, of_parts=True)
-        self._knows_all = self._knows_parts and not has_unknown_sources(index.given, index.chart_values, of_parts=False)
+        self._knows_parts &= not has_unknown_sources(index.others, index.chart_values, of_parts=True)
+        self._knows_all = self._knows_parts and not has_unknown_sources(
+            index.others, index.chart_values, of_parts=False
+        )
         of_dcgm = [each for each in found if each.exporter is Exporter.DCGM]
         self._dcgm = counters.collected(of_dcgm, index.of_kind("ConfigMap"))
         self._namespaces = _namespaces([*found], monitors)

@@ -62,7 +62,7 @@ def _position(each: _Owner | Declared) -> tuple[str, int, int]:
 
 
 def _owners(index: Index) -> Iterator[_Owner]:
-    for each in index.given:
+    for each in index.others:
         if (each.ref.group, each.ref.kind) == ("apiregistration.k8s.io", "APIService"):
             service = mapping(each.spec.get("service"))
             if each.spec.get("group") in _APIS and service:
@@ -96,7 +96,7 @@ def _existing(values: Values, pointer: Pointer) -> tuple[Place, Pointer]:
 
 
 def _second_exporters(index: Index) -> Iterator[Problem]:
-    found = sorted(scrapes.declared(index.given, index.chart_values), key=_position)
+    found = sorted(scrapes.declared(index.others, index.chart_values), key=_position)
     for exporter in _SINGLE:
         every = [each for each in found if each.exporter is exporter]
         for at, each in enumerate(every):
@@ -141,7 +141,7 @@ _Word = tuple[Place, Pointer, str]
 
 
 def _of_pods(index: Index) -> Iterator[_Word]:
-    for pod in pods(index.given):
+    for pod in pods(index.others):
         for number, container in enumerate(map(mapping, sequence(pod.spec.get("containers")))):
             if scrapes.image_name(container.get("image")).endswith(_METRICS_SERVER):
                 for field in ("command", "args"):
@@ -158,7 +158,7 @@ def _of_charts(index: Index) -> Iterator[_Word]:
                     given_map = [(key, f"{key}={str(value).lower()}") for key, value in given.items()]
                     yield from ((*values.at((field, key)), word) for key, word in given_map)
                 yield from ((*values.at((field, place)), word) for place, word in _texts(given))
-    for declared in index.given:
+    for declared in index.others:
         if (declared.ref.group, declared.ref.kind) == ("argoproj.io", "Application"):
             yield from _parameters(declared)
 
@@ -188,11 +188,11 @@ def _is_development(index: Index, place: Place) -> bool:
 
 
 def monitor_is_selected(index: Index) -> Iterator[Problem]:
-    every = list(prometheuses(index.given, index.chart_values))
+    every = list(prometheuses(index.others, index.chart_values))
     if not every:
         return
     known = Namespaces(index.of_kind("Namespace"))
-    for declared in index.given:
+    for declared in index.others:
         if declared.ref.group == GROUP and declared.ref.kind in SELECTORS:
             kind = declared.ref.kind
             if found := missed(kind, declared.labels, declared.ref.namespace, every, known):
@@ -253,7 +253,7 @@ def _label_pointer(declared: KubeObject, miss: Miss) -> Pointer:
 def _made_monitors(index: Index) -> Iterator[tuple[Place, Pointer, Mapping[str, Any]]]:
     """The ServiceMonitors that the GPU Operator and the DCGM exporter's chart are told to make, with the labels that
     they are told to give."""
-    for declared in index.given:
+    for declared in index.others:
         if (declared.ref.group, declared.ref.kind) == ("nvidia.com", "ClusterPolicy"):
             at: Pointer = ("spec", "dcgmExporter", "serviceMonitor")
             yield from _made(declared, at, get(declared.value, at))

@@ -57,7 +57,7 @@ def _definitions(index: Index) -> Iterator[Problem]:
     declared: dict[tuple[str, str], list[KubeObject]] = {}
     for each in index.of_kind("CustomResourceDefinition"):
         declared.setdefault(defined_kind(each), []).append(each)
-    for each in index.given:
+    for each in index.others:
         if each.ref.kind == "APIService":  # an API server of its own serves the group
             declared.setdefault((str(each.spec.get("group")), ""), []).append(each)
     bringing = [each for each in index.releases if each.has_crds and not _is_switched_off(each, index)]
@@ -79,7 +79,7 @@ def _is_switched_off(release: Release, index: Index) -> bool:
 def _custom(index: Index) -> Mapping[tuple[str, str], list[_Need]]:
     """The objects whose kind is no built-in one, by group and kind."""
     found: dict[tuple[str, str], list[_Need]] = {}
-    for each in index.given:
+    for each in index.without_nodes:
         group = each.ref.group
         if "." not in group or group in _ENGINES or group.endswith((*_FLUX, *_FILES)):
             continue
@@ -117,7 +117,7 @@ def _namespaces(index: Index) -> Iterator[Problem]:
 def _placed(index: Index) -> Mapping[str, list[_Need]]:
     """The objects in namespaces, and the charts that go into one, by namespace."""
     found: dict[str, list[_Need]] = {}
-    for each in index.given:
+    for each in index.without_nodes:
         if each.ref.namespace is not None and _is_in_namespace(each, index):
             found.setdefault(each.ref.namespace, []).append(_Need(each, ("metadata", "namespace")))
     for release in index.releases:

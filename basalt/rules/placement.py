@@ -107,6 +107,8 @@ def _unplaced(index: Index) -> list[Node]:
     if not (len(index.hyper_nodes) or index.domains.tiers):
         return []
     placements = index.hyper_nodes.placements
+    if placements.keys() >= {node.metadata.name for node in index.participants}:
+        return []
     return [node for node in index.participants if node.name not in placements and _has_gpu(node)]
 
 

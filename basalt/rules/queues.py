@@ -30,7 +30,7 @@ _LENIENT, _HIERARCHY = Version(1, 15), Version(1, 14)
 
 def queue_exists(index: Index) -> Iterator[Problem]:
     known = index.queues.names()
-    for each in destinations(index.given):
+    for each in destinations(index.others):
         if each.queue not in known:
             hint = names.did_you_mean(each.queue, index.queues.takers(), otherwise="name a declared queue")
             yield Problem(each.object, each.pointer, f"the queue {each.queue} is not declared", hint)
@@ -71,7 +71,7 @@ def queue_depth_within_limit(index: Index) -> Iterator[Problem]:
 
 def queue_takes_jobs(index: Index) -> Iterator[Problem]:
     tree = index.queues
-    for each in destinations(index.given):
+    for each in destinations(index.others):
         if (message := tree.refusal(each.queue)) is not None:
             is_above = each.queue == ROOT or tree.has_children(each.queue)
             hint = _instead(tree.leaves(each.queue)) if is_above else "open it, or name another queue"
@@ -284,7 +284,7 @@ def _offers(node: Node, resource: str) -> bool:
 
 def queue_covers_its_jobs(index: Index) -> Iterator[Problem]:
     known = _Resources(index)
-    for demand in demands(index.given):
+    for demand in demands(index.others):
         queue = index.queues.queues.get(demand.queue)
         missing = {field: _uncovered(known, queue, field, demand.requests) for field in ("capability", "deserved")}
         if queue is None or not any(missing.values()):

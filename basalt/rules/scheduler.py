@@ -243,7 +243,7 @@ def _is_on(plugin: Plugin, flag: str) -> bool:
 
 
 def one_scheduler_leads(index: Index) -> Iterator[Problem]:
-    for each in leadership.leaderless(index.given, index.chart_values):
+    for each in leadership.leaderless(index.others, index.chart_values):
         parts = " and ".join(f"{count} replicas of {part}" for part, count in each.replicas.items())
         message = f"{parts} run without leader election ({each.reason}): each acts as if it were the only one"
         switch = f"{leadership.CHART_SWITCH}: true" if each.is_chart else f"{leadership.FLAG}=true"

@@ -183,9 +183,9 @@ def _closing(policies: list[KubeObject], labels: Labels) -> KubeObject | None:
 
 
 def role_cannot_change_scheduling(index: Index) -> Iterator[Problem]:
-    roles, tenants = Roles(index.given), _Tenants(index)
+    roles, tenants = Roles(index.others), _Tenants(index)
     reported: set[tuple[int, object]] = set()
-    for binding in bindings(index.given):
+    for binding in bindings(index.others):
         if binding.is_kubernetes_own or not tenants.have(binding):
             continue
         if binding.role_name == ALMIGHTY:
@@ -255,7 +255,7 @@ def _written_groups(index: Index) -> set[str]:
 
 def binding_names_no_system_group(index: Index) -> Iterator[Problem]:
     reported: set[tuple[str, Source]] = set()
-    for binding in bindings(index.given):
+    for binding in bindings(index.others):
         for pointer, name in binding.groups:
             written = (name, binding.object.position(pointer))  # a team's group comes to be bound in many places
             if name in _WHO and not binding.is_kubernetes_own and written not in reported:
@@ -274,7 +274,7 @@ _WHO = {
 def group_belongs_to_a_team(index: Index) -> Iterator[Problem]:
     known = team_groups(index)
     written = _written_groups(index)  # login-chain-closes speaks of one that is bound without the prefix
-    for binding in bindings(index.given):
+    for binding in bindings(index.others):
         for pointer, name in binding.groups:
             if name not in known | written and not name.startswith(SYSTEM) and not binding.is_kubernetes_own:
                 message = f"the group {name} is bound, and no team declares it"

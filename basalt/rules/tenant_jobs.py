@@ -41,7 +41,7 @@ class _Pod(NamedTuple):
 
 def _pods(index: Index) -> Iterator[_Pod]:
     """Every pod that somebody declares; a PodTemplate makes none."""
-    for declared in index.given:
+    for declared in index.others:
         if declared.ref.group not in _VOLCANO and declared.ref.kind != "PodTemplate":
             yield from (_Pod(*pod) for pod in pods((declared,)))
     for job in index.workloads:
@@ -180,7 +180,7 @@ class _Teams:
 
 def team_may_use_queue(index: Index) -> Iterator[Problem]:
     teams = _Teams(index)
-    for each in destinations(index.given):
+    for each in destinations(index.others):
         own = [team.name for team in teams.of(each.object)]
         owner = teams.owner(each.queue) if own else None
         if owner is not None and owner not in own:

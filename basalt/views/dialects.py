@@ -83,6 +83,8 @@ def crossings(nodes: Sequence[Node], rivals: Sequence[tuple[Sequence[str], Seque
     """For every two dialects, given by their labels, the place where they contradict with fewest nodes. Labels that
     nest, as the levels of one tree do, agree."""
     keys = sorted({key for rival in rivals for labels in rival for key in labels})
+    if not keys:
+        return
     alike: dict[tuple[str | None, ...], list[Node]] = {}  # nodes of the same values: few, compared to the nodes
     for node in nodes:
         labels = node.labels

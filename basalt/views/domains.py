@@ -81,9 +81,15 @@ class Domains:
         self.tiers = tuple(tiers)
         self.paths: dict[Path, list[Node]] = {}
         readers = [tier.reader() for tier in self.tiers]
+        keys = [tier.label for tier in self.tiers]
+        known: dict[tuple[str | None, ...], list[Node]] = {}  # by the values of the labels: few, of many nodes
         for node in nodes:
             labels = node.metadata.labels or {}
-            self.paths.setdefault(tuple([read(labels) for read in readers]), []).append(node)
+            values = tuple(map(labels.get, keys))
+            if (found := known.get(values)) is None:
+                path = tuple([read(labels) for read in readers])
+                found = known[values] = self.paths.setdefault(path, [])
+            found.append(node)
 
     @cached_property
     def nodes(self) -> dict[Domain, list[Node]]:

@@ -256,8 +256,9 @@ def _hyper_node(declared: KubeObject) -> HyperNode:
 
 
 def _member(index: int, declared: Mapping[str, Any]) -> Member:
-    given = mapping(declared.get("selector"))
-    selector = {key: value for key, value in given.items() if value is not None}  # a null is an absent field
+    selector = mapping(declared.get("selector"))
+    if None in selector.values():  # a null is an absent field
+        selector = {key: value for key, value in selector.items() if value is not None}
     exact = mapping(selector.get("exactMatch")).get("name")
     pointer = ("spec", "members", index)
     return Member(pointer, str(declared.get("type")), selector, exact if isinstance(exact, str) and exact else None)

@@ -43,6 +43,7 @@ _SIGNS = (
     "-----BEGIN ", "ghp_", "gho_", "ghs_", "ghr_", "ghu_", "github_pat_", "glpat-", "hf_", "nvapi-", "AKIA", "ASIA",
     "AIza", "xox", "eyJ",
 )  # fmt: skip
+_SHORTEST = 15  # letters of any of them: Slack's
 _IN_URL = r"(?i)\b([a-z][a-z0-9+.-]{1,20}://[^\s/:@]*:)([^\s/@]+)(@)"
 _FLAG = re.compile(r"--?([A-Za-z][\w.-]*)(=(.+))?", re.DOTALL)
 _OF_KEYS = re.compile(r"passw|passphrase|pwd|token|secret|key|bind", re.IGNORECASE)  # one stands in each key
@@ -102,7 +103,7 @@ def kind_of(text: str) -> str | None:
 
 
 def _may_hold_known(text: str) -> bool:
-    return any(sign in text for sign in _SIGNS)
+    return len(text) >= _SHORTEST and any(sign in text for sign in _SIGNS)
 
 
 @cache

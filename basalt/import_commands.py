@@ -1,0 +1,165 @@
+"""`basalt import`: plain manifests to a new environment."""
+
+import argparse
+import os
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from basalt.commands import compiled_folder, print_findings, write
+from basalt.compiling import Compilation, compile_documents
+from basalt.findings import Finding, Severity
+from basalt.gathering.documents import GROUP
+from basalt.gathering.expanding import expand
+from basalt.importing.whole import Imported, Source, imported
+from basalt.loading import files
+from basalt.loading.limits import Fault
+from basalt.loading.sources import Misuse, TextDocument
+from basalt.rendering import switch
+from basalt.reporting import import_text, json_format
+
+Options = argparse.Namespace
+# What keeps a text from being known as what it says.
+_UNREADABLE = {"document-parses", "input-within-limits", "keys-are-unique", "document-kind-is-known"}
+_STDIN = "-"
+_NO_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def import_(options: Options) -> int:
+    root = Path(options.folder)
+    output = _output(options, root)
+    _refuse_taken(output)
+    if options.folder == _STDIN:
+        source = _from_stdin()
+    else:
+        compilation = _compiled(root, options)
+        if unreadable := _unreadable(compilation):
+            print_findings(replace(compilation, findings=unreadable, skipped=()), options)
+            return 1
+        source = _source(compilation, root)
+    _refuse_documents(source)
+    found = imported(source, _NO_NAME.sub("-", output.resolve().name.lower()).strip("-") or "imported")
+    _refuse_taken(output)
+    switch.replace(output, found.outputs)
+    _print(found, source.shown, output, options)
+    return 0
+
+
+def _output(options: Options, root: Path) -> Path:
+    if options.output is not None:
+        output = Path(options.output)
+    elif options.folder == _STDIN:
+        raise Misuse("from stdin there is no name for the environment; give -o")
+    else:
+        resolved = root.resolve()
+        output = Path("stacks", resolved.stem if root.is_file() else resolved.name)
+    if options.folder != _STDIN and root.is_dir():
+        inner, outer = os.path.realpath(output), os.path.realpath(root)
+        if inner == outer or inner.startswith(f"{outer}{os.sep}"):
+            raise Misuse(f"{output} lies in {root}, which would then hold its own copy; choose another -o")
+    return output
+
+
+def _refuse_taken(output: Path) -> None:
+    try:
+        if os.path.lexists(output) and (not output.is_dir() or any(os.scandir(output))):
+            what = "holds something already" if output.is_dir() else "is there already"
+            raise Misuse(f"{output} {what}; move it away or choose another -o")
+    except (OSError, ValueError) as error:
+        raise Misuse(f"cannot write {output}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _compiled(root: Path, options: Options) -> Compilation:
+    try:
+        is_there = root.exists()
+    except (OSError, ValueError) as error:
+        raise Misuse(f"cannot read {root}: {getattr(error, 'strerror', None) or error}") from None
+    if not is_there:
+        raise Misuse(f"no folder and no file {root}")
+    options.modules = False  # what is imported has no Environment that could ask for one
+    return compiled_folder(root, options, needs_environment=False)
+
+
+def _unreadable(compilation: Compilation) -> tuple[Finding, ...]:
+    return tuple(each for each in compilation.findings if each.rule in _UNREADABLE and each.severity is Severity.ERROR)
+
+
+def _source(compilation: Compilation, root: Path) -> Source:
+    index = compilation.index
+    return Source(root, _shown(root), index.objects, index.nodes, compilation.files, index.texts, index.catalog)
+
+
+def _shown(path: Path | str) -> str:
+    """The path as it may stand in a line of text."""
+    return "".join(each if each.isprintable() else "?" for each in str(path))
+
+
+def _from_stdin() -> Source:
+    file = files.argument(_STDIN)
+    try:
+        texts = [
+            TextDocument(file, at, parsed.value, parsed.ambiguous, parsed.faults)
+            for at, parsed in enumerate(file.parse(with_positions=True))
+        ]
+        faults = [fault for text in texts for fault in text.faults]
+        if faults:
+            raise faults[0]
+    except UnicodeDecodeError:
+        raise Misuse("stdin is not UTF-8") from None
+    except Fault as fault:
+        raise Misuse(f"cannot read {file.source(fault.mark)}: {fault.message}") from None
+    compilation = compile_documents("stdin", (each for text in texts for each in expand(text)))
+    for finding in _unreadable(compilation):
+        raise Misuse(f"cannot read {finding.source}: {finding.message}")
+    index = compilation.index
+    return Source(file.path, "stdin", index.objects, index.nodes, (file,), tuple(texts), index.catalog)
+
+
+def _refuse_documents(source: Source) -> None:
+    own = (each for text in source.texts for each in expand(text) if each.ref is not None and each.ref.group == GROUP)
+    for document in own:
+        if document.ref is not None and document.ref.kind != "Guardrail":
+            raise Misuse(f"{document.position(())} is a document of Basalt already; import takes plain manifests")
+    if not source.objects and not source.nodes:
+        raise Misuse(f"{source.shown} holds no Kubernetes object")
+
+
+def _print(found: Imported, shown: str, output: Path, options: Options) -> None:
+    following = _next(shown, output)
+    if options.format == "json":
+        write(json_format.text(_as_json(found, output, following)))
+    else:
+        write(import_text.report(found, shown, _shown(output), following, quiet=options.quiet))
+
+
+def _next(shown: str, output: Path) -> list[str]:
+    new = shlex.quote(_shown(output))
+    plan = [] if shown == "stdin" else [f"basalt plan {shlex.quote(shown)} {new}"]
+    return [f"basalt check {new}", *plan]
+
+
+def _as_json(found: Imported, output: Path, following: Iterable[str]) -> dict[str, Any]:
+    return {
+        "output": _shown(output),
+        "documents": dict(found.documents),
+        "entries": dict(found.entries),
+        "expressed": found.expressed,
+        "kept": [
+            {
+                "object": json_format.ref(each.object.ref),
+                "reason": each.reason,
+                "source": each.object.position(())._asdict(),
+            }
+            for each in found.left
+        ],
+        "added": [json_format.ref(each.ref) for each in found.added],
+        "labelled": found.labelled,
+        "cleaned": found.cleaned,
+        "leftOut": list(found.left_out),
+        "comments": list(found.comments),
+        "files": [_shown(each.path) for each in found.outputs],
+        "next": list(following),
+    }
