@@ -150,10 +150,11 @@ def _print(done: list[_Formatted], options: Options) -> None:
 
 
 def _diff(done: _Formatted) -> str:
+    """Without what a terminal would obey, or what would turn the lines of a review around."""
     name = text.printable(done.file.name)
     before, after = bytes(done.file.data).decode("utf-8"), done.result or ""
     lines = difflib.unified_diff(before.split("\n"), after.split("\n"), name, name, lineterm="")
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{text.printable(line)}\n" for line in lines)
 
 
 def _closing(done: list[_Formatted], *, is_kept: bool) -> str:

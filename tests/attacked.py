@@ -37,12 +37,13 @@ COMMANDS = (
     "report case --base base --format sarif",
     "report case --base base --format json",
     "topology case",
+    "fmt case --diff",
 )
 SECONDS, WAIT = 10, 120  # of CPU that one command may take, and of time on a machine with other things to do
 BYTES = 3 * 1024**3  # of address space, most of it libraries
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "os.truncate", "os.chmod"}
-_LATE = ("commands", "fit_commands", "plan_commands", "report_commands")
+_LATE = ("commands", "fit_commands", "plan_commands", "report_commands", "fmt_commands")
 
 Ran = dict[str, tuple[int, str, str]]  # code, stdout, stderr
 
