@@ -232,7 +232,7 @@ def _sentence(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<env>", "`<env>`")
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _leads_somewhere(text: str) -> bool:
