@@ -138,3 +138,17 @@ def test_invalid_example_is_rejected_for_the_reason_in_its_name(
     judged = volcano_examples.judge(upstream[1], f"example/invalid_jobs/{example}-webhook-deny.yaml")
 
     assert [found.rule for found in judged.findings if found.severity == "error"] == [rule]
+
+
+@pytest.mark.slow
+def test_lines_of_the_home_page_lead_to_a_compiled_stack(tmp_path: Path) -> None:
+    page = (Path(lists.DOCS) / "README.md").read_text(encoding="utf-8")
+    lines = page.partition("```sh\n")[2].partition("```")[0].splitlines()
+    checkout = Checkout(tmp_path)
+    checkout.run("cp stacks/seed/nodes.json nodes.json")
+
+    assert len(lines) == 10
+    for line in lines:
+        if line.startswith("basalt ") and not line.startswith("basalt apply"):
+            assert checkout.run(f"{line.partition('#')[0]} > shown && echo done") == "done", line
+    assert (tmp_path / "build" / "lab" / "kustomization.yaml").exists()

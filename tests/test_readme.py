@@ -69,6 +69,22 @@ def test_the_finding_shown_is_the_one_that_one_sees(tmp_path: Path) -> None:
     assert f"```text\n{done.stdout}```" in README
 
 
+def anchors(page: Path) -> set[str]:
+    """What GitHub calls the page's headings; two of one name are told apart by a number."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    found = [re.sub(r"\]\([^)]*\)", "", heading) for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+    slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
+    return {f"{slug}-{before}" if (before := slugs[:at].count(slug)) else slug for at, slug in enumerate(slugs)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_anchors_are_those_of_headings(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    broken = [(link, anchor) for link, anchor in links if anchor not in anchors(page.parent / link if link else page)]
+
+    assert broken == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     broken = [link for link in _LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]

@@ -148,7 +148,7 @@ names of their nodes, and put them into a template or an object; none of them ju
 HyperNodes from an *inventory* of {work.MEMBERS} Nodes for each, of name and one label, checks every Node and HyperNode
 against its schema and its CEL rules, judges all rules, and with a file for each also writes digests of all files and
 switches the folder at once; a namespace and the scheduler's configuration come with them. (As kubectl prints them, the
-Nodes of one HyperNode would be 80 kB; [the benchmarks](../benchmarks/README.md#inventories) measure these.) From
+Nodes of one HyperNode would be 80 kB; [the benchmarks](../benchmarks/README.md#from-end-to-end) measure these.) From
 *manifests*, Basalt and kustomize read the very YAML that they are to write, which for Basalt means to know the line of
 every value. go-jsonnet prints JSON documents in a YAML stream. Pulumi registers the same objects with an engine that
 only echoes, and writes nothing. Those written in Go, and Node, use a second core where there is one.
