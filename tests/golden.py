@@ -1,5 +1,5 @@
-"""The golden trees: what `basalt compile` writes for every environment under stacks/ and examples/. `make golden` rewrites
-them; the test only compares. Every change to them is read line by line."""
+"""The golden trees: what `basalt compile` writes for every environment under stacks/ and examples/. `make golden`
+rewrites them; the test only compares. Every change to them is read line by line."""
 
 import shutil
 from pathlib import Path
