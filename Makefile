@@ -74,9 +74,10 @@ charts: $(VENV)/.runtime ## what Basalt knows of the charts in the pinned Go mod
 arguments: $(VENV)/.dev ## pulumi_basalt/arguments.py: the components' arguments, from the schemas of the documents
 	$(BIN)/python tools/arguments/generate.py
 
-docs: $(VENV)/.runtime ## docs/rules, docs/tour.md, and what Basalt says about Volcano's own examples (that part needs Go)
+docs: $(VENV)/.runtime ## docs/rules, docs/tour.md, docs/how-to/patterns.md, and what Basalt says about Volcano's own examples (that part needs Go)
 	$(BIN)/python tools/docs/rule_pages.py
 	$(BIN)/python tools/docs/tour.py
+	$(BIN)/python tools/docs/patterns.py
 	$(BIN)/python tools/docs/volcano_examples.py
 
 agreement: $(VENV)/.dev ## docs/agreement.md: what the real API server and Volcano's webhooks say about the cases (needs Go)
