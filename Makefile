@@ -86,6 +86,7 @@ docs: $(VENV)/.runtime ## the generated pages of docs/, and what the commands on
 	$(BIN)/python tools/docs/how_to.py
 	$(BIN)/python tools/docs/lists.py
 	$(BIN)/python tools/docs/tour.py
+	$(BIN)/python tools/docs/patterns.py
 	$(BIN)/python tools/docs/volcano_examples.py
 
 # The variable leaves out what Material's makers say about the end of MkDocs.

@@ -107,9 +107,11 @@ def test_values_are_compared_with_their_types(one: Any, other: Any, same: bool) 
 
 
 @pytest.mark.parametrize(
-    "file", sorted((ROOT / "stacks").rglob("*.yaml")), ids=lambda path: path.relative_to(ROOT).as_posix()
+    "file",
+    sorted(path for folder in ("stacks", "examples") for path in (ROOT / folder).rglob("*.yaml")),
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
 )
-def test_our_own_stacks_have_the_style(file: Path) -> None:
+def test_our_own_documents_have_the_style(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
 
     assert formatted(text) == text

@@ -19,19 +19,19 @@ def _tree(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*.yaml")}
 
 
-@pytest.mark.parametrize("environment", golden.ENVIRONMENTS)
-def test_environment_compiles_to_its_golden_tree(environment: str) -> None:
-    assert golden.compiled(environment) == _tree(golden.FOLDER / environment)
+@pytest.mark.parametrize("tree", golden.SOURCES)
+def test_environment_compiles_to_its_golden_tree(tree: str) -> None:
+    assert golden.compiled(tree) == _tree(golden.FOLDER / tree)
 
 
-@pytest.mark.parametrize("environment", golden.ENVIRONMENTS)
-def test_environment_has_no_findings(environment: str) -> None:
-    assert compile_folder(golden.ROOT / "stacks" / environment).findings == ()
+@pytest.mark.parametrize("tree", golden.SOURCES)
+def test_environment_has_no_findings(tree: str) -> None:
+    assert compile_folder(golden.SOURCES[tree]).findings == ()
 
 
-@pytest.mark.parametrize("environment", golden.ENVIRONMENTS)
-def test_output_reads_back_to_the_same_objects(environment: str) -> None:
-    compilation = compile_folder(golden.ROOT / "stacks" / environment)
+@pytest.mark.parametrize("tree", golden.SOURCES)
+def test_output_reads_back_to_the_same_objects(tree: str) -> None:
+    compilation = compile_folder(golden.SOURCES[tree])
 
     for declared in compilation.objects:
         text = yaml_writer.document(declared.value)

@@ -124,8 +124,17 @@ def test_mpirun_finds_the_workers_with_their_slots(mpi: Spec, worker: Spec, slot
     (writer,) = pod("master", value)["initContainers"]
     assert writer["env"] == [{"name": "SLOTS", "value": slots}]
     assert writer["resources"]["limits"] == {"cpu": 1}
-    assert set(environment("master", value).values()) == {"/etc/mpi/hostfile"}
+    of_mpirun = {name: text for name, text in environment("master", value).items() if "_MCA_" in name}
+    assert set(of_mpirun.values()) == {"/etc/mpi/hostfile"}
     assert "initContainers" not in pod("worker", value)
+
+
+@pytest.mark.parametrize(("mpi", "expected"), [({}, {"1"}), ({"sshKeyFilePath": "/home/u/.ssh"}, {None})])
+def test_mpirun_may_run_as_root_where_the_keys_are_roots(mpi: Spec, expected: set[str | None]) -> None:
+    roles = {"master": {"replicas": 1}, "worker": {"replicas": 2}}
+    found = environment("master", made(framework="mpi", mpi=mpi, roles=roles))
+
+    assert {found.get(name) for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")} == expected
 
 
 def test_host_file_lists_every_worker_that_answers(tmp_path: Path) -> None:

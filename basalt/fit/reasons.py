@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from basalt import names
+from basalt.fit.leftovers import leftover
 from basalt.fit.packing import cheapest
 from basalt.fit.problem import Bond, Domain, Gang, Limit, Problem, Spread, holds
 from basalt.names import counted
@@ -24,8 +25,11 @@ class Reason(NamedTuple):
 def why_never(problem: Problem, gang: Gang, why: str) -> Reason:
     """The constraint that keeps the gang from running on an empty cluster, the plainest first; why is what the search
     has to say, where no count does."""
-    told = f"no packing of its {counted(gang.minimum, 'pod')} exists: {why}"
-    return plain(problem, gang) or Reason("gang-fits-a-domain", told)
+    if (reason := plain(problem, gang)) is not None:
+        return reason
+    if (left := leftover(problem, gang)) is not None:
+        return Reason("gang-fits-a-domain", left.message, left.resource, left.needed, left.available)
+    return Reason("gang-fits-a-domain", f"no packing of its {counted(gang.minimum, 'pod')} exists: {why}")
 
 
 def plain(problem: Problem, gang: Gang) -> Reason | None:

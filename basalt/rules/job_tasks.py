@@ -188,7 +188,7 @@ def gang_is_whole(index: Index) -> Iterator[Problem]:
 
 def _partial(job: Workload, needed: Whole) -> Problem | None:
     own = _number(job.spec.get("minAvailable"))
-    started = own or sum(min(task.minimum or 0, task.replicas or 0) for task in needed.tasks)
+    started = _started(job, needed, own)
     is_unknown = own is None and job.spec.get("minAvailable") is not None
     if is_unknown or started >= needed.pods:
         return None
@@ -199,12 +199,25 @@ def _partial(job: Workload, needed: Whole) -> Problem | None:
     return Problem(job.object, pointer, f"{fact}, {needed.name} needs {needed.pods} pods at once{of}", hint)
 
 
+def _started(job: Workload, needed: Whole, own: int | None) -> int:
+    """With how many of these pods the gang may start: those of other tasks may be the rest of the job's minimum, unless
+    the tasks' own minimums, which Volcano heeds where the job's is no lower than their sum, ask for more."""
+    least = sum(min(task.minimum or 0, task.replicas or 0) for task in needed.tasks)
+    if not own:
+        return least
+    if own < sum(task.minimum or 0 for task in job.tasks):
+        return own
+    named = {task.name for task in needed.tasks}
+    return max(least, own - sum(task.replicas or 0 for task in job.tasks if task.name not in named))
+
+
 def _too_low(job: Workload, needed: Whole) -> tuple[Pointer, str, int]:
     """Where the minimum was written, what it says, and what it may be; of a generated job, in its role."""
     at = (*job.pointer, "minAvailable")
     own = job.spec.get("minAvailable")
     short = (task for task in needed.tasks if (task.minimum or 0) < (task.replicas or 0))
-    if (own and job.object.origin(at)[-1:] == ("minAvailable",)) or (task := next(short, None)) is None:
+    is_of_job = own and own < needed.pods and job.object.origin(at)[-1:] == ("minAvailable",)
+    if is_of_job or (task := next(short, None)) is None:
         return at, f"minAvailable is {own}", needed.pods
     fact = f"{task.name} may start with {task.minimum} of its {task.replicas} pods"
     if task.value.get("minAvailable") is not None:

@@ -22,12 +22,15 @@ def variables(spec: Mapping[str, Any], role: str, job_name: str | None) -> Itera
         yield from _threads(spec["roles"][role], ("spec", "roles", role, "resources"))
     elif spec["framework"] == "mpi" and role == "master":
         yield from (Variable(name, HOSTFILE, ("spec", "framework")) for name in _HOSTFILE_OF)
+        if "sshKeyFilePath" not in spec.get("mpi", {}):  # the keys are root's, and so are the ranks
+            yield from (Variable(name, "1", ("spec", "framework")) for name in _AS_ROOT)
     elif spec["framework"] == "ray" and role not in ("head", "worker") and job_name is not None:
         yield Variable("RAY_ADDRESS", f"ray://{job_name}-head-svc:10001", ("spec", "framework"))
         yield Variable("RAY_API_SERVER_ADDRESS", f"http://{job_name}-head-svc:8265", ("spec", "framework"))
 
 
 _HOSTFILE_OF = ("OMPI_MCA_orte_default_hostfile", "PRTE_MCA_prte_default_hostfile")  # Open MPI 4, and 5
+_AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")  # without both mpirun refuses to run as root
 
 
 def _elastic(spec: Mapping[str, Any], job_name: str | None) -> Iterator[Variable]:
