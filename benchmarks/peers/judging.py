@@ -91,8 +91,8 @@ def text(figures: Figures) -> str:
 What it costs to check {figures["count"]:,} objects in one file, side by side in one run,
 in the median of {figures["runs"]}. kubeconform {figures["version"]} is given the schemas that Basalt has, as local
 files, and checks against nothing else; `basalt check` also judges CEL rules, names, quantities, references between
-objects and all its other rules, and keeps the line of every value. Both refuse an object whose tier is a word. The ratio is CPU time, and
-how many times that of Basalt.
+objects and all its other rules, and keeps the line of every value. Both refuse an object whose tier is a word. The
+ratio is CPU time, and how many times that of Basalt.
 {left}
 {table(("", "of", "CPU s", "wall s", "peak MiB", "us an object", "ratio"), list(_rows(figures)), named=2)}
 """
