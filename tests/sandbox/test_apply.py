@@ -225,7 +225,7 @@ def test_a_cluster_that_does_not_answer_is_one_line(project: Home, tmp_path: Pat
         assert done.stderr.startswith("basalt: away (https://127.0.0.1:1): ")
         assert done.stderr.count("\n") == 1
         unknown = project.run(command, "seed", "--kubeconfig", str(path), "--context", "here")
-        assert (unknown.returncode, unknown.stderr) == (2, f"basalt: no context here in {path}\n")
+        assert (unknown.returncode, unknown.stderr) == (2, f"basalt: no context here in {path}; known: away\n")
 
 
 NOBODY = """\
