@@ -25,7 +25,7 @@ _FOLDERS = (
 )
 _PATH = re.compile(rf"(?<![\w./])(?:{'|'.join(_FOLDERS)})/[\w./<>*-]*[\w>/]")
 _TARGET = re.compile(r"`make ([a-z-]+)")
-_FILE = re.compile(r"^(`{3,})(?:python|yaml|markdown) (\S+)( RULES)?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"^(`{3,})(?:python|yaml|markdown|text) (\S+)( RULES)?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 _EXAMPLE = "job-retries-are-few"
 
 
