@@ -14,7 +14,6 @@ from basalt.gathering.documents import KINDS
 from basalt.rules import RULES
 
 ENVIRONMENT, FILE, FOLDER, NOTHING = "<environment>", "<file>", "<folder>", "<nothing>"
-SHELLS = ("bash", "zsh", "fish")
 
 
 class Option(NamedTuple):
