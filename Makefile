@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help agreement arguments charts-lock demo sandbox up test lint check fmt schemas charts docs site golden lock bench sbom audit fuzz fuzz-coverage killed wheel performance clean preview
+.PHONY: help agreement arguments charts-lock demo sandbox up test rule lint check fmt schemas charts docs site golden lock bench sbom audit fuzz fuzz-coverage killed wheel performance clean preview
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/:/' | column -t -s:
@@ -56,6 +56,13 @@ up: $(VENV)/.pulumi ## pulumi up of the stack ENV, with one write of its state: 
 
 test: $(VENV)/.dev ## all tests
 	$(BIN)/python -m pytest
+
+rule: $(VENV)/.dev ## one rule: its cases and its page, then docs/rules, then all others: make rule RULE=queue-exists
+	@test -n "$(RULE)" || { echo "name the rule: make rule RULE=queue-exists" >&2; exit 2; }
+	@test -f "tests/cases/$(RULE).yaml" || { echo "there is no tests/cases/$(RULE).yaml, see CONTRIBUTING.md" >&2; exit 2; }
+	$(BIN)/python -m pytest -x tests/test_rules.py -k "$(RULE)"
+	$(BIN)/python tools/docs/rule_pages.py
+	$(BIN)/python -m pytest --maxfail=3 tests/test_rules.py
 
 lint: $(VENV)/.dev ## format, lint, types
 	$(BIN)/ruff format --check .

@@ -10,7 +10,7 @@ from basalt.api.charts import Chart, locked
 from basalt.findings import Source
 from basalt.gathering.documents import Declaration
 from basalt.loading.nodes import Node
-from basalt.objects import KubeObject, Manifest, generated, mapping
+from basalt.objects import KubeObject, Manifest, generated, is_for_development, mapping
 from basalt.platform import Platform
 from basalt.pointers import Pointer
 from basalt.views.domains import Domains, participating, tiers_of
@@ -116,7 +116,7 @@ def platform_of(
         node_source=nodes,
         kubernetes=version_of(environment, "kubernetes"),
         volcano=version_of(environment, "volcano"),
-        is_development=labels.get("basalt.dev/purpose") == "development",
+        is_development=is_for_development(labels),
     )
 
 

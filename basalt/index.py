@@ -19,7 +19,7 @@ from basalt.gathering.documents import Declaration, Document
 from basalt.gathering.folders import Gathered
 from basalt.loading.nodes import Node
 from basalt.loading.sources import SourceFile
-from basalt.objects import RELEASE, KubeObject, mapping
+from basalt.objects import RELEASE, KubeObject, is_for_development, mapping
 from basalt.pointers import get
 from basalt.quantities import Resources, add, parse, parse_map
 from basalt.views import (
@@ -324,7 +324,7 @@ class Index:
         """Whether the object, or the whole environment, is for development only."""
         own = mapping(get(declared.written.value, _LABELS))
         environment = mapping(get(self.environment.value, _LABELS)) if self.environment else {}
-        return "development" in (each.get(_PURPOSE) for each in (declared.labels, own, environment))
+        return any(map(is_for_development, (declared.labels, own, environment)))
 
     # documents
 
@@ -396,4 +396,4 @@ class Index:
         return self._node_places[node.name]
 
 
-_LABELS, _PURPOSE = ("metadata", "labels"), "basalt.dev/purpose"
+_LABELS = ("metadata", "labels")

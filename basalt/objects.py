@@ -13,6 +13,8 @@ RELEASE = ("helm.sh/v3", "Release")
 CHART_DIGEST = "basalt.dev/chart-digest"  # of the archive that a release is meant to install
 SURVIVE = "basalt.dev/survive"  # of a job: the tier of which any one domain may fail, by name or number
 MANAGED_BY = {"app.kubernetes.io/managed-by": "basalt"}
+POD_SECURITY = "pod-security.kubernetes.io/enforce"  # of a namespace: the Pod Security level that its pods must keep
+_PURPOSE = "basalt.dev/purpose"
 
 
 Origins = dict[Pointer, Pointer]
@@ -91,6 +93,16 @@ def sequence(value: Any) -> list[Any]:
 def strings(value: Any) -> list[str]:
     """The texts in a list; anything else in it is left to object-matches-schema."""
     return [each for each in sequence(value) if isinstance(each, str)]
+
+
+def pod_security(level: str) -> dict[str, str]:
+    """The labels of a namespace that enforces a Pod Security level, and that warns and keeps records by the same."""
+    return {f"pod-security.kubernetes.io/{mode}": level for mode in ("enforce", "audit", "warn")}
+
+
+def is_for_development(labels: Mapping[str, Any]) -> bool:
+    """Whether what has these labels is for development only."""
+    return labels.get(_PURPOSE) == "development"
 
 
 def defined_kind(definition: KubeObject) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from basalt.api.charts import locked
 from basalt.loading.nodes import Node
-from basalt.objects import MANAGED_BY, Manifest, Origins, below, release
+from basalt.objects import MANAGED_BY, Manifest, Origins, below, pod_security, release
 from basalt.platform import Platform
 from basalt.pointers import Pointer, existing
 from basalt.rendering import yaml_writer
@@ -15,7 +15,6 @@ AT: Pointer = ("spec", "gpu")
 _OPERATOR, _DEVICE_PLUGIN = "operator", "device-plugin"
 _NAMESPACES = {_OPERATOR: "gpu-operator", _DEVICE_PLUGIN: "nvidia-device-plugin"}
 _THERE = ("kube-system", "default")
-_LEVELS = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")}
 _GPU = "nvidia.com/gpu"
 _TAINT = {"key": _GPU, "operator": "Exists", "effect": "NoSchedule"}
 _CONTROL_PLANE = {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}
@@ -111,7 +110,7 @@ def gpu(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifest]:
 
 def _namespace(name: str) -> Iterator[Manifest]:
     if name not in _THERE:
-        metadata = {"name": name, "labels": {**MANAGED_BY, **_LEVELS}}
+        metadata = {"name": name, "labels": {**MANAGED_BY, **pod_security("privileged")}}
         origins: Origins = {(): AT, ("metadata", "name"): (*AT, "namespace")}
         yield Manifest({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, origins)
 

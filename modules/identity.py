@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from basalt.api.charts import locked
 from basalt.api.versions import Version
-from basalt.objects import MANAGED_BY, Manifest, Origins, release
+from basalt.objects import MANAGED_BY, Manifest, Origins, pod_security, release
 from basalt.platform import Platform
 from basalt.pointers import Pointer
 from basalt.rendering import yaml_writer
@@ -67,8 +67,7 @@ def _clients(declared: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 def _dex(declared: Mapping[str, Any]) -> Iterator[Manifest]:
     namespace = declared.get("namespace", "dex")
-    enforced = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
-    metadata = {"name": namespace, "labels": {**MANAGED_BY, **enforced}}
+    metadata = {"name": namespace, "labels": {**MANAGED_BY, **pod_security("restricted")}}
     named = (*AT, "namespace")
     value = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     yield Manifest(value, {(): AT, ("metadata", "name"): named})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from basalt.api.charts import locked
-from basalt.objects import MANAGED_BY, Manifest, Origins, below, release
+from basalt.objects import MANAGED_BY, Manifest, Origins, below, pod_security, release
 from basalt.platform import Platform
 from basalt.pointers import Pointer, existing
 
@@ -14,7 +14,6 @@ AT: Pointer = ("spec", "network")
 SHARED, SRIOV = "shared", "sriov"
 _NAMESPACE = "nvidia-network-operator"
 _THERE = ("kube-system", "default")
-_LEVELS = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")}
 _API = "mellanox.com/v1alpha1"
 _REPOSITORY = "nvcr.io/nvidia/mellanox"
 # NicClusterPolicies of the network operator v26.4.1: example/crs/mellanox.com_v1alpha1_nicclusterpolicy_cr-full.yaml.
@@ -56,7 +55,7 @@ def network(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifes
 def _objects(declared: Mapping[str, Any], platform: Platform) -> Iterator[Manifest]:
     namespace = declared.get("namespace", _NAMESPACE)
     if namespace not in (*_THERE, _home_of_gpus(platform.spec)):
-        metadata = {"name": namespace, "labels": {**MANAGED_BY, **_LEVELS}}
+        metadata = {"name": namespace, "labels": {**MANAGED_BY, **pod_security("privileged")}}
         origins: Origins = {(): AT, ("metadata", "name"): (*AT, "namespace")}
         yield Manifest({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, origins)
     tolerations, written = _tolerations(declared, platform.spec)

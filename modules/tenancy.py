@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from basalt.objects import MANAGED_BY, Manifest
+from basalt.objects import MANAGED_BY, Manifest, pod_security
 from basalt.platform import prefixed
 from basalt.pointers import Pointer
 from basalt.quantities import as_written, is_extended, is_quota_key
@@ -11,7 +11,6 @@ from basalt.quantities import as_written, is_extended, is_quota_key
 TEAM_LABEL = "basalt.dev/team"
 ROLE_PREFIX = "basalt-team-"
 LEVELS = ("admin", "edit", "view")
-_POD_SECURITY = "pod-security.kubernetes.io"
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ["get", "list", "watch"]
 _WRITE = ["create", "update", "patch", "delete", "deletecollection"]
@@ -91,7 +90,7 @@ def _namespace(
     at: Pointer = ("spec", "namespaces", name)
     labels = {**MANAGED_BY, TEAM_LABEL: team_name}
     security = declared.get("security", "baseline")
-    levels = {f"{_POD_SECURITY}/{mode}": security for mode in ("enforce", "audit", "warn")}
+    levels = pod_security(security)
     metadata = {"name": name, "labels": {**labels, **levels}}
     origins: dict[Pointer, Pointer] = {("metadata", "labels", label): (*at, "security") for label in levels}
     yield Manifest({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}, {(): at, **origins})

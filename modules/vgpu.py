@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from basalt.objects import MANAGED_BY, Manifest
+from basalt.objects import MANAGED_BY, Manifest, pod_security
 from basalt.platform import Platform
 from basalt.pointers import Pointer, existing
 from basalt.rendering import yaml_writer
@@ -77,8 +77,10 @@ def _objects(declared: Mapping[str, Any], platform: Platform) -> Iterator[_Made]
     pools: Mapping[str, Mapping[str, Any]] = declared.get("pools", {})
     at: Pointer = (*AT, "namespace")
     if namespace not in (_NAMESPACE, "default"):
-        levels = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("enforce", "audit", "warn")}
-        yield _object("v1", "Namespace", namespace, {}, None, levels), {(): AT, ("metadata", "name"): at}
+        yield (
+            _object("v1", "Namespace", namespace, {}, None, pod_security("privileged")),
+            {(): AT, ("metadata", "name"): at},
+        )
     if declared.get("cdi", {}).get("enabled", True):
         yield _object("node.k8s.io/v1", "RuntimeClass", "nvidia", {"handler": "nvidia"}), {(): AT}
     text = yaml_writer.document({"nvidia": _devices()})

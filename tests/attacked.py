@@ -43,7 +43,7 @@ SECONDS, WAIT = 10, 120  # of CPU that one command may take, and of time on a ma
 BYTES = 3 * 1024**3  # of address space, most of it libraries
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "os.truncate", "os.chmod"}
-_LATE = ("commands", "fit_commands", "plan_commands", "report_commands", "fmt_commands")
+_LATE = ("check", "compile", "explain", "fit", "fmt", "plan", "report", "schema", "topology")
 
 Ran = dict[str, tuple[int, str, str]]  # code, stdout, stderr
 
@@ -113,7 +113,7 @@ def _attacked(folder: Path, commands: Iterable[str]) -> dict[str, Any]:
 def main() -> None:
     sys.dont_write_bytecode = True
     for name in _LATE:  # read once, not in every process
-        importlib.import_module(f"basalt.{name}")
+        importlib.import_module(f"basalt.commands.{name}")
     for folder in sys.argv[1:]:
         print(json.dumps(_attacked(Path(folder).resolve(), COMMANDS)), flush=True)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from basalt import explaining_groups
 from basalt.compiling import compile_folder
-from basalt.explaining_groups import Access
+from basalt.explaining import groups
+from basalt.explaining.groups import Access
 from basalt.index import Index
 from basalt.loading.sources import Misuse
 from tests.test_cli import ROOT, basalt
@@ -29,7 +29,7 @@ def prod() -> Index:
 def explained(folder: Path, *texts: str, group: str = "group/oidc:/ml/team-a") -> Access:
     (folder / "Pulumi.yaml").touch()
     (folder / "input.yaml").write_text("---\n".join((ENVIRONMENT, *texts)))
-    return explaining_groups.explain(compile_folder(folder, needs_environment=True).index, group)
+    return groups.explain(compile_folder(folder, needs_environment=True).index, group)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def explained(folder: Path, *texts: str, group: str = "group/oidc:/ml/team-a") -
 def test_a_teams_group_reaches_its_namespaces_and_queue(
     prod: Index, group: str, role: str, reached: list[tuple[str, ...]]
 ) -> None:
-    found = explaining_groups.explain(prod, f"group/{group}").as_json()
+    found = groups.explain(prod, f"group/{group}").as_json()
 
     places = [each for each in found["bindings"] if each["namespace"]]
     assert {each["role"] for each in places} == {role}
@@ -68,7 +68,7 @@ def test_a_teams_group_reaches_its_namespaces_and_queue(
 
 
 def test_a_group_of_several_teams_reaches_all_of_them(prod: Index) -> None:
-    found = explaining_groups.explain(prod, "group/auditors").as_json()
+    found = groups.explain(prod, "group/auditors").as_json()
 
     names = [each["namespace"]["name"] for each in found["bindings"] if each["namespace"]]
     assert sorted(names) == ["assistants-batch", "speech-train", "vision-notebooks", "vision-train"]
@@ -77,7 +77,7 @@ def test_a_group_of_several_teams_reaches_all_of_them(prod: Index) -> None:
 
 
 def test_each_step_says_where_it_was_written(prod: Index) -> None:
-    found = explaining_groups.explain(prod, "group/speech-research").as_json()
+    found = groups.explain(prod, "group/speech-research").as_json()
 
     [bound] = [each for each in found["bindings"] if each["namespace"]]
     places = [bound["source"], bound["namespace"]["source"], bound["namespace"]["queues"][0]["source"]]
@@ -107,7 +107,7 @@ def test_raw_manifests_are_followed_without_a_team(tmp_path: Path) -> None:
 
 
 def test_a_namespace_that_nobody_declares_goes_to_default(tmp_path: Path) -> None:
-    shown = explaining_groups.text(explained(tmp_path, BINDING))
+    shown = groups.text(explained(tmp_path, BINDING))
 
     assert "    Namespace/train  (not declared)\n" in shown
     assert "      Queue/default  (not declared)  no limit on GPUs\n" in shown
@@ -125,7 +125,7 @@ def test_the_least_quota_counts(tmp_path: Path) -> None:
 
 def test_a_group_that_nobody_binds_is_misuse(prod: Index) -> None:
     with pytest.raises(Misuse, match=r"no group vision-reserch is bound; did you mean oidc:vision-research\?"):
-        explaining_groups.explain(prod, "group/vision-reserch")
+        groups.explain(prod, "group/vision-reserch")
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -15,8 +15,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from basalt.commands.init import Made, made
 from basalt.findings import Finding
-from basalt.init_commands import Made, made
 from basalt.loading.nodes import Node, Taint, decode
 from basalt.loading.sources import Misuse
 from basalt.proposing import composite, documents

@@ -10,10 +10,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from basalt import explaining_groups
 from basalt.api.schemas import document_shape
 from basalt.api.versions import Version, known
 from basalt.compiling import compile_folder
+from basalt.explaining import groups
 from basalt.objects import Manifest
 from basalt.platform import Platform
 from modules import identity
@@ -283,7 +283,7 @@ def test_a_group_keeps_its_prefix_and_the_clusters_own_get_none(tmp_path: Path) 
 
 @pytest.mark.parametrize("asked", ["vision-research", "oidc:vision-research"])
 def test_a_group_is_explained_with_and_without_its_prefix(tmp_path: Path, asked: str) -> None:
-    found = explaining_groups.explain(compiled(tmp_path, {}, TEAM).index, f"group/{asked}")
+    found = groups.explain(compiled(tmp_path, {}, TEAM).index, f"group/{asked}")
 
     assert found.group == "oidc:vision-research"
     assert [each.object.ref.kind for each in found.bound] == ["ClusterRoleBinding", "RoleBinding"]

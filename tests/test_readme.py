@@ -53,6 +53,14 @@ def test_every_command_is_in_the_readme(command: str) -> None:
     assert f"basalt {command} " in README
 
 
+def test_every_part_of_the_compiler_is_in_the_tables() -> None:
+    parts = [each for each in (ROOT / "basalt").iterdir() if not each.name.startswith("__")]
+    named = [f"`basalt/{each.name}/`" if each.is_dir() else f"`basalt/{each.name}`" for each in parts]
+
+    assert len(named) > 20
+    assert [name for name in named if name not in README] == []
+
+
 def test_the_finding_shown_is_the_one_that_one_sees(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "stacks" / "seed", tmp_path / "stacks" / "seed")
     teams = tmp_path / "stacks" / "seed" / "teams.yaml"

@@ -238,5 +238,5 @@ def test_the_formats_are_for_check_alone(command: list[str], form: str) -> None:
     done = basalt(*command, "--format", form, cwd=ROOT)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"invalid choice: '{form}'; known: " in done.stderr
+    assert f"invalid choice: '{form}'; known: json, text" in done.stderr
     assert done.stderr.count("\n") == 1

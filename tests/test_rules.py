@@ -1,12 +1,15 @@
 """Every rule on its cases, and on the examples of its page."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 
 from basalt.findings import Severity
 from basalt.rules import FAMILIES, RULES
+from basalt.rules.rule import PAGES
 from tests import cases
 from tests.cases import Case
 
@@ -25,12 +28,21 @@ def test_rule_says_exactly_this_about_the_case(case: Case, tmp_path: Path, monke
     findings = found if isinstance(found, tuple) else found.findings
 
     own = [cases.shown(each) for each in findings if each.rule == case.rule]
-    assert own == case.findings
-    assert {each.rule for each in findings} - {case.rule} == set(case.also)
+    assert own == case.findings, f"{case.rule} says now, to be read and then pasted:\n{_pasted(own)}"
+    others = {each.rule for each in findings} - {case.rule}
+    assert others == set(case.also), f"of this case speak also {sorted(others)}; mend the case, or name them in also:"
+
+
+def _pasted(found: list[dict[str, str]]) -> str:
+    """The findings as they stand in a file of cases."""
+    return textwrap.indent(
+        yaml.safe_dump({"findings": found}, sort_keys=False, width=1000, allow_unicode=True), " " * 4
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_rule_has_accepted_and_rejected_cases(rule: str) -> None:
+    assert (cases.FOLDER / f"{rule}.yaml").exists(), f"write tests/cases/{rule}.yaml, see CONTRIBUTING.md"
     found = cases.read(rule)
 
     assert [case for case in found if not case.findings], "no accepted case"
@@ -38,15 +50,18 @@ def test_rule_has_accepted_and_rejected_cases(rule: str) -> None:
 
 
 def test_every_file_of_cases_belongs_to_a_rule() -> None:
-    assert {path.stem for path in cases.FOLDER.glob("*.yaml")} == set(RULES)
+    without_rule = {path.stem for path in cases.FOLDER.glob("*.yaml")} - set(RULES)
+
+    assert without_rule == set(), "a rule is in no RULES of its family in basalt/rules, or is called otherwise there"
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_page_has_every_section(rule: str) -> None:
+    assert (PAGES / f"{rule}.md").exists(), f"write basalt/rules/pages/{rule}.md, see CONTRIBUTING.md"
     page = RULES[rule].page
 
     assert page.startswith(f"# {rule}\n")
-    assert [section for section in _SECTIONS if f"\n{section}\n" not in page] == []
+    assert [section for section in _SECTIONS if f"\n{section}\n" not in page] == [], "sections that the page lacks"
 
 
 @pytest.mark.parametrize("rule", [each.name for each in FAMILIES["Plan"]])
@@ -91,4 +106,4 @@ def test_severities_are_those_of_the_contract() -> None:
         "static-cpu-is-integer", "checkpoint-survives", "job-fits-its-quota", "driver-upgrade-spares-gangs",
         "token-lifetime-is-short", "gang-fits-beside-others", "gang-packs-loosely",
         "plan-keeps-jobs-running", "plan-replaces-nothing-running", "plan-changes-one-priority-at-a-time",
-    }  # fmt: skip
+    }, "a rule that is a warning on purpose is listed here"  # fmt: skip

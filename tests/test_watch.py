@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from basalt.watching import Stamp, Stamps, changes, stamps
+from basalt.loading.stamps import Stamp, Stamps, changes, stamps
 from tests.test_cli import basalt, project  # noqa: F401 (a fixture)
 
 _LIMIT = 120  # seconds, after which a process that says nothing is ended, and the test fails

@@ -6,7 +6,6 @@ from typing import Any
 from basalt.objects import mapping, sequence, strings
 from basalt.pointers import get
 
-_CONTAINER = "main"
 _SHARED_MEMORY, _CHECKPOINT, _HOSTFILE = "shared-memory", "checkpoint", "hostfile"
 _OWN = (_SHARED_MEMORY, _CHECKPOINT, _HOSTFILE)
 _CHECKPOINTS = "/checkpoints"

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from basalt.importing.entries import queue
-from basalt.objects import KubeObject, mapping, sequence
+from basalt.objects import POD_SECURITY, KubeObject, mapping, sequence
 from basalt.pointers import get
 from basalt.quantities import is_extended
 from modules.tenancy import LEVELS, ROLE_PREFIX, TEAM_LABEL
 
-_ENFORCED = "pod-security.kubernetes.io/enforce"
 _LISTED = re.compile(r" in (\[.*\])$")
 Spec = dict[str, Any]
 
@@ -57,7 +56,7 @@ def _namespace(found: _Objects, name: str, value: Mapping[str, Any]) -> Spec:
     limits = [mapping(each) for each in sequence(get(found.get(("LimitRange", name, "defaults")), ("spec", "limits")))]
     if limits and limits[0].get("default"):
         spec["defaults"] = limits[0]["default"]
-    security = get(value, ("metadata", "labels", _ENFORCED))
+    security = get(value, ("metadata", "labels", POD_SECURITY))
     if security not in (None, "baseline"):
         spec["security"] = security
     if ("NetworkPolicy", name, "default-deny") not in found:

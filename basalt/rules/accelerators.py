@@ -7,7 +7,7 @@ from basalt.facts import Fact
 from basalt.findings import Place, Problem, Severity
 from basalt.index import Index
 from basalt.loading.nodes import Node
-from basalt.objects import KubeObject, mapping, sequence
+from basalt.objects import POD_SECURITY, KubeObject, mapping, sequence
 from basalt.pointers import Pointer
 from basalt.quantities import parse_map
 from basalt.rules import gpu_operator as driver_rules
@@ -24,7 +24,6 @@ from basalt.views.requests import container_requests
 from basalt.views.workloads import demands
 
 _LABELS: Pointer = ("metadata", "labels")
-_ENFORCE = "pod-security.kubernetes.io/enforce"
 _QUOTA = "requests."
 _TEAM = "basalt.dev/team"
 
@@ -285,11 +284,11 @@ def operator_namespace_is_privileged(index: Index) -> Iterator[Problem]:
     homes = operator_parts.namespaces(index.others, index.chart_values)
     for namespace in index.of_kind("Namespace"):
         part = homes.get(namespace.name) if _TEAM not in namespace.labels else None  # namespace-is-not-system
-        level = namespace.labels.get(_ENFORCE)
+        level = namespace.labels.get(POD_SECURITY)
         if part is None or level not in ("baseline", "restricted") or (psa and part == operator_parts.GPU_OPERATOR):
             continue
         message = f"{namespace.name} enforces {level}, which refuses the privileged pods of {part}"
-        yield Problem(namespace, (*_LABELS, _ENFORCE), message, "enforce privileged in this namespace")
+        yield Problem(namespace, (*_LABELS, POD_SECURITY), message, "enforce privileged in this namespace")
 
 
 def one_feature_discovery(index: Index) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from basalt.api import booleans
 from basalt.findings import Problem, Severity
 from basalt.index import Index
 from basalt.objects import mapping, sequence
@@ -23,7 +24,6 @@ _THREADS = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS
 _WHOLE = re.compile(r"\s*([0-9]{1,10})\s*(?:,.*)?")
 _RESTARTS = frozenset({"RestartJob", "RestartPod", "RestartTask", "RestartPartition"})
 _PREEMPTABLE = "volcano.sh/preemptable"
-_TRUTHS = frozenset({"1", "t", "T", "TRUE", "true", "True"})  # strconv.ParseBool
 # The volumes that go with their pod, or that nothing can be written to (Volume in k8s.io/api/core/v1/types.go).
 _PASSING = frozenset({
     "name", "configMap", "downwardAPI", "emptyDir", "ephemeral", "gitRepo", "image", "projected", "secret",
@@ -305,7 +305,7 @@ def _interruptions(job: Workload) -> Iterator[tuple[Pointer, str]]:
         metadata: Pointer = (*base, "metadata")
         said = [(*metadata, field, _PREEMPTABLE) for field in ("annotations", "labels")]
         pointer = next((each for each in said if get(job.object.value, each) is not None), said[0])
-        if str(get(job.object.value, pointer)) in _TRUTHS:  # the annotation counts before the label
+        if str(get(job.object.value, pointer)) in booleans.TRUE:  # the annotation counts before the label
             yield pointer, f"{_PREEMPTABLE} lets other jobs take the pods"
 
 

@@ -13,7 +13,7 @@ from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, existing, get
 from basalt.rules import metric_chain
 from basalt.rules.rule import Rule
-from basalt.views import scrapes
+from basalt.views import images, scrapes
 from basalt.views.charts import Values
 from basalt.views.exporters import Exporter
 from basalt.views.monitoring import GROUP, SELECTORS, Miss, Namespaces, missed, prometheuses
@@ -143,7 +143,7 @@ _Word = tuple[Place, Pointer, str]
 def _of_pods(index: Index) -> Iterator[_Word]:
     for pod in pods(index.others):
         for number, container in enumerate(map(mapping, sequence(pod.spec.get("containers")))):
-            if scrapes.image_name(container.get("image")).endswith(_METRICS_SERVER):
+            if images.program(container.get("image")).endswith(_METRICS_SERVER):
                 for field in ("command", "args"):
                     at: Pointer = (*pod.pointer, "containers", number, field)
                     yield from ((pod.object, (*at, place), word) for place, word in _texts(container.get(field)))

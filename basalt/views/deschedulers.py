@@ -9,6 +9,7 @@ from basalt.gathering import places
 from basalt.gathering.places import described
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, get, has
+from basalt.views import images
 from basalt.views.charts import Values
 from basalt.views.descheduler_catalogue import Engine
 from basalt.views.pod_templates import TEMPLATES
@@ -48,14 +49,14 @@ def installed(objects: Iterable[KubeObject], values: Iterable[Values]) -> Iterat
             yield from _workload(declared, (*template, "spec"))
     for each in values:
         if each.chart == CHART:
-            engine = _engine(each.get(("image", "repository"))) or Engine.SIGS
+            engine = _ENGINES.get(images.program(each.get(("image", "repository")))) or Engine.SIGS
             yield Installed(each.place, _chart_pointer(each), engine, _chart_evicts(each))
 
 
 def _workload(declared: KubeObject, at: Pointer) -> Iterator[Installed]:
     spec = mapping(get(declared.value, at))
     for number, container in enumerate(map(mapping, sequence(spec.get("containers")))):
-        engine = _engine(container.get("image"))
+        engine = _ENGINES.get(images.program(container.get("image")))
         if engine is None:
             continue
         words = " ".join([*strings(container.get("command")), *strings(container.get("args"))])
@@ -69,12 +70,6 @@ def _workload(declared: KubeObject, at: Pointer) -> Iterator[Installed]:
             declared.ref.namespace,
         )
         return
-
-
-def _engine(image: Any) -> Engine | None:
-    if not isinstance(image, str):
-        return None
-    return _ENGINES.get(image.partition("@")[0].rpartition("/")[2].partition(":")[0])
 
 
 def _config_maps(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -8,13 +8,13 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from basalt.api import booleans
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.views.job_plugins import read
 from basalt.views.network_policies import Labels, isolates_egress, matches, selects
 from basalt.views.workloads import FRAMEWORK_PLUGINS, UNKNOWN_LABELS, Task, Workload
 
 _NAME_LABEL = "kubernetes.io/metadata.name"
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
 # Where pods get their addresses from: private networks, and the one that providers share.
 _PRIVATE = tuple(
     map(ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"))
@@ -82,7 +82,7 @@ def closed(job: Workload, around: Namespace) -> Iterator[Closed]:
 
 def _opens_itself(job: Workload) -> bool:
     """Whether the plugin svc adds a policy that lets the job's own pods in (createNetworkPolicyIfNotExist)."""
-    return "svc" in job.plugins and read("svc", job.plugins["svc"]).text("disable-network-policy") not in _TRUE
+    return "svc" in job.plugins and read("svc", job.plugins["svc"]).text("disable-network-policy") not in booleans.TRUE
 
 
 def _port(job: Workload) -> str | None:

@@ -14,7 +14,7 @@ from basalt.gathering import places
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, existing, get
-from basalt.views import device_plugin, gpu_operator, mig
+from basalt.views import device_plugin, gpu_operator, images, mig
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
 from basalt.views.device_plugin import GPU, LABEL, Config, Configs
@@ -222,7 +222,7 @@ def _allocates_gpus(values: Values) -> bool:
 def _of_daemon_set(declared: KubeObject, objects: Sequence[KubeObject]) -> Iterator[Provider]:
     pod = mapping(get(declared.value, _SPEC))
     for number, container in enumerate(map(mapping, sequence(pod.get("containers")))):
-        image = program(container)
+        image = images.program(container.get("image"))
         pointer: Pointer = (*_SPEC, "containers", number, "image")
         selector = mapping(pod.get("nodeSelector"))
         title = f"the DaemonSet {declared.name}"
@@ -242,12 +242,6 @@ def _of_daemon_set(declared: KubeObject, objects: Sequence[KubeObject]) -> Itera
                 fallbacks=_FALLBACKS,
             )
             return
-
-
-def program(container: Mapping[str, Any]) -> str:
-    """The last part of the image's name: k8s-device-plugin."""
-    image = container.get("image")
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0] if isinstance(image, str) else ""
 
 
 def is_of_nvidia(container: Mapping[str, Any]) -> bool:

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from basalt import names
+from basalt.api import booleans
 from basalt.api.versions import Version
 
 TASK_INDEX = ("VC_TASK_INDEX", "VK_TASK_INDEX")  # plugins/env/const.go
 _SSH_PORT_SINCE = Version(1, 15)
 _FORM = re.compile(r"--?([^-=][^=]*)(?:=(.*))?", re.DOTALL)
-_TRUTHS = {"1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"}  # strconv.ParseBool
 # strconv.ParseInt with base 0: a sign, a prefix that names the base, underscores between digits.
 _WHOLE = re.compile(r"[-+]?(0[xX](_?[0-9a-fA-F])+|0[bB](_?[01])+|0[oO]?(_?[0-7])+|0|[1-9](_?[0-9])*)")
 _HIGHEST_PORT = 65535
@@ -171,7 +171,7 @@ def _fault(plugin: str, known: Mapping[str, Flag], word: _Word, arguments: list[
 def _wrong(name: str, flag: Flag, value: str, at: int, stops: str) -> Fault | None:
     message = f"--{name} takes {flag.kind}, not {_quoted(value)}"
     hint = f"write --{name}={flag.default}"
-    if flag.kind is Kind.SWITCH and value not in _TRUTHS:
+    if flag.kind is Kind.SWITCH and value not in booleans.EITHER:
         return Fault(at, f"{message}: {stops}", f"write --{name}=true or --{name}=false")
     if flag.kind not in (Kind.WHOLE, Kind.PORT):
         return None
@@ -196,7 +196,7 @@ def _stray(plugin: str, word: _Word, arguments: list[str], stops: str) -> Fault 
         return None
     message = f"{_quoted(text)} is not a flag: {stops}"
     before = _FORM.fullmatch(arguments[word.at - 1]) if word.at else None
-    if before and FLAGS[plugin].get(before[1], _NOT_A_SWITCH).kind is Kind.SWITCH and text in _TRUTHS:
+    if before and FLAGS[plugin].get(before[1], _NOT_A_SWITCH).kind is Kind.SWITCH and text in booleans.EITHER:
         return Fault(word.at, message, f"write --{before[1]}={text} as one item", is_bare=True)
     return Fault(word.at, message, "write flags as --name=value, each an item of its own", is_bare=True)
 

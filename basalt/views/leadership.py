@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from basalt.api import booleans
 from basalt.findings import Place
 from basalt.loading import scalars
 from basalt.objects import KubeObject, mapping, sequence, strings
@@ -22,7 +23,6 @@ _FLAG = re.compile(rf"{FLAG}(?:=(.*))?")
 # What Go's strconv.ParseBool reads beside true and false.
 _WORDS = {"1": True, "t": True, "T": True, "0": False, "f": False, "F": False}
 _UNQUOTED_OFF = ("n", "N", "no", "No", "NO", "off", "Off", "OFF")  # to Helm; any other text is true to a template
-_OFF = ("0", "f", "F", "false", "False", "FALSE")
 
 
 class Leaderless(NamedTuple):
@@ -91,7 +91,7 @@ def _of_pods(declared: KubeObject) -> Iterator[Leaderless]:
     for index, container in enumerate(sequence(pod.get("containers"))):
         name = _binary(mapping(container))
         flag = _last_flag(mapping(container)) if name else None
-        if name and flag and flag[1] in _OFF:
+        if name and flag and flag[1] in booleans.FALSE:
             pointer = (*_CONTAINERS, index, *flag[0])
             yield Leaderless(declared, pointer, {name: count}, is_chart=False, reason=f"{FLAG}={flag[1]}")
 

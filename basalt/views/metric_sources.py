@@ -8,6 +8,7 @@ from typing import NamedTuple
 from basalt.findings import Place
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, existing, get, has
+from basalt.views import images
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
 
@@ -139,6 +140,4 @@ def _image_names(declared: KubeObject) -> Iterator[str]:
     if declared.ref.kind not in ("Deployment", "StatefulSet", "DaemonSet"):
         return
     for container in sequence(get(declared.value, ("spec", "template", "spec", "containers"))):
-        image = mapping(container).get("image")
-        if isinstance(image, str):
-            yield image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+        yield images.program(mapping(container).get("image"))

@@ -13,11 +13,11 @@ from basalt.gathering import places
 from basalt.loading.nodes import Node
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, existing, get
-from basalt.views import gpu_operator, network_operator
+from basalt.views import gpu_operator, images, network_operator
 from basalt.views.charts import Values
 from basalt.views.descheduler_policy import is_partial
 from basalt.views.gpu_operator import Settings, deploys, selects
-from basalt.views.gpu_providers import HAMI_CHART, PLUGIN_CHART, is_of_nvidia, program
+from basalt.views.gpu_providers import HAMI_CHART, PLUGIN_CHART, is_of_nvidia
 
 GPU_OPERATOR = "the GPU operator"
 _GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -120,7 +120,7 @@ def _part(
 def _of_daemon_set(declared: KubeObject) -> Iterator[Part]:
     pod = mapping(get(declared.value, _TEMPLATE))
     containers = map(mapping, sequence(pod.get("containers")))
-    if any(program(container) in _IMAGES and is_of_nvidia(container) for container in containers):
+    if any(images.program(container.get("image")) in _IMAGES and is_of_nvidia(container) for container in containers):
         pointer = existing(declared.value, (*_TEMPLATE, "tolerations"))
         selector = mapping(pod.get("nodeSelector"))
         yield Part(f"the DaemonSet {declared.name}", declared, pointer, sequence(pod.get("tolerations")), selector)

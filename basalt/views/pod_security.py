@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from basalt.objects import mapping
+from basalt.objects import POD_SECURITY, mapping
 from basalt.views import security_checks as checks
 from basalt.views.security_checks import Pod, Violation
 
 PRIVILEGED, BASELINE, RESTRICTED = "privileged", "baseline", "restricted"
-ENFORCE = "pod-security.kubernetes.io/enforce"
 _VERSION_LABEL = "pod-security.kubernetes.io/enforce-version"
 _VERSION = re.compile(r"v1\.([0-9]|[1-9][0-9]{1,17})")
 
@@ -32,7 +31,7 @@ class Policy(NamedTuple):
 def policy(labels: Mapping[str, Any], newest: int) -> Policy:
     """What the labels of a Namespace enforce, where newest is the cluster's minor; labels that cannot be read are taken
     for the strictest (PolicyToEvaluate)."""
-    level, version = labels.get(ENFORCE, PRIVILEGED), str(labels.get(_VERSION_LABEL, "latest"))
+    level, version = labels.get(POD_SECURITY, PRIVILEGED), str(labels.get(_VERSION_LABEL, "latest"))
     found = _VERSION.fullmatch(version)
     minor = min(int(found[1]), newest) if found else newest
     return Policy(level if level in (PRIVILEGED, BASELINE) else RESTRICTED, version if found else "latest", minor)

@@ -8,6 +8,7 @@ k8s.io/kubernetes.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from basalt.api import booleans
 from basalt.findings import Skipped, Source
 from basalt.objects import KubeObject, mapping, sequence
 from basalt.pointers import Pointer, get
@@ -20,7 +21,6 @@ CONTAINERS = ("containers", "initContainers")
 # Where a quota has one of them, each container must say how much it takes (validationSet).
 DEMANDING = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 _NATIVE = ("cpu", "memory", "ephemeral-storage")
-_TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _WAITING = "wait-for-master"
 # What the job controller and the job's plugins make beside the pods, and the keys that count it.
 _OF_JOB = {"count/jobs.batch.volcano.sh": 1, "count/podgroups.scheduling.volcano.sh": 1}
@@ -131,7 +131,7 @@ def added_container(job: Workload, task: Task) -> Added | None:
     if "pytorch" not in job.plugins:
         return None
     flags = read("pytorch", job.plugins["pytorch"])
-    if flags.text("wait-master-enabled") not in _TRUE or task.name != flags.text("worker"):
+    if flags.text("wait-master-enabled") not in booleans.TRUE or task.name != flags.text("worker"):
         return None
     if flags.text("master") not in [each.name for each in job.tasks]:
         return None

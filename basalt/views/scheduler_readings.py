@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from basalt import names
-from basalt.api import durations
+from basalt.api import booleans, durations
 from basalt.api.schemas import show
 from basalt.api.versions import Version
 from basalt.objects import strings
@@ -17,7 +17,6 @@ from basalt.pointers import Pointer
 
 _OLDEST = Version(1, 13)
 _TAKES_TEXTS = Version(1, 15)  # GetBool, by strconv.ParseBool
-_PARSE_BOOL = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"))
 _HOURS = re.compile(r"\s*([01]?[0-9]|2[0-3]):[0-5][0-9]-([01]?[0-9]|2[0-3]):[0-5][0-9]\s*")
 _INT_64 = range(-(2**63), 2**63)
 _ANY = "*"  # at the end of an argument's name
@@ -84,7 +83,7 @@ class Reading(NamedTuple):
                 return isinstance(value, bool)
             case Kind.SWITCH:
                 takes_texts = (
-                    isinstance(value, str) and value in _PARSE_BOOL and (version is None or version >= _TAKES_TEXTS)
+                    isinstance(value, str) and value in booleans.EITHER and (version is None or version >= _TAKES_TEXTS)
                 )
                 return isinstance(value, bool) or takes_texts
             case Kind.LIST:

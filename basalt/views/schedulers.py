@@ -1,12 +1,12 @@
 """Which schedulers of Volcano are declared, by the names that pods call them by."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import get
-from basalt.views import charts
+from basalt.views import charts, images
 from basalt.views.charts import Values
 
 DEFAULT = "volcano"  # --scheduler-name of vc-scheduler
@@ -35,15 +35,9 @@ def _of_deployment(deployment: KubeObject) -> Iterator[tuple[str, str]]:
     """The schedulers that it runs, each with a name."""
     pod = mapping(get(deployment.value, ("spec", "template", "spec")))
     for container in map(mapping, sequence(pod.get("containers"))):
-        if (program := _program(container)) in _DEFAULTS:
+        if (program := images.program(container.get("image"))) in _DEFAULTS:
             words = " ".join([*strings(container.get("command")), *strings(container.get("args"))]).split()
             yield from ((program, name) for name in _flagged(words) or [_DEFAULTS[program]])
-
-
-def _program(container: Mapping[str, Any]) -> str:
-    """The program that a container runs, by the last part of its image's name: vc-scheduler."""
-    image = container.get("image")
-    return image.rpartition("/")[2].partition("@")[0].partition(":")[0] if isinstance(image, str) else ""
 
 
 def _flagged(words: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from basalt.gathering import places
 from basalt.gathering.places import described
 from basalt.objects import KubeObject, mapping, sequence, strings
 from basalt.pointers import Pointer, get, has
+from basalt.views import images
 from basalt.views.charts import Values
 from basalt.views.exporters import Exporter, Labels
 from basalt.views.pods import PodSpec, pods
@@ -128,7 +129,7 @@ def _leaves_policy_out(chart: Values) -> bool:
 def _of_pod(pod: PodSpec) -> Iterator[Declared]:
     found: set[Exporter] = set()
     for number, container in enumerate(map(mapping, sequence(pod.spec.get("containers")))):
-        exporter = _IMAGES.get(image_name(container.get("image")))
+        exporter = _IMAGES.get(images.program(container.get("image")))
         if exporter is not None and exporter not in found:
             found.add(exporter)
             yield Declared(exporter, pod.object, (*pod.pointer, "containers", number, "image"))
@@ -137,11 +138,6 @@ def _of_pod(pod: PodSpec) -> Iterator[Declared]:
 def _is_policy(declared: KubeObject) -> bool:
     """Whether it is what the GPU Operator reads."""
     return declared.ref.group == "nvidia.com" and declared.ref.kind in ("ClusterPolicy", "GPUCluster")
-
-
-def image_name(image: Any) -> str:
-    """The last part of an image's name: vc-scheduler of docker.io/volcanosh/vc-scheduler:v1.15.1."""
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0] if isinstance(image, str) else ""
 
 
 def exporter_of(monitor: KubeObject) -> Exporter | None:
@@ -220,7 +216,7 @@ def has_unknown_sources(objects: Iterable[KubeObject], values: Iterable[Values],
     if any(_scrapes_by_text(each) for each in charts) or any(_is_other(each) for each in every):
         return True
     containers = (each for pod in pods(every) for each in sequence(pod.spec.get("containers")))
-    return any(image_name(mapping(each).get("image")) in _PROMETHEUS_IMAGES for each in containers)
+    return any(images.program(mapping(each).get("image")) in _PROMETHEUS_IMAGES for each in containers)
 
 
 def _installs_unseen(declared: KubeObject) -> bool:

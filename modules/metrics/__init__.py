@@ -6,7 +6,7 @@ from typing import Any
 
 from basalt.api.charts import Chart, locked
 from basalt.api.versions import Version
-from basalt.objects import MANAGED_BY, Manifest, mapping, release
+from basalt.objects import MANAGED_BY, POD_SECURITY, Manifest, mapping, release
 from basalt.platform import Platform
 from basalt.pointers import Pointer
 from basalt.quantities import parse
@@ -19,7 +19,6 @@ _GIVEN = ("default", "kube-system")  # namespaces of every cluster
 STACK, SERVER, ADAPTER = "kube-prometheus-stack", "metrics-server", "prometheus-adapter"
 # metrics-server 0.8, of the locked chart, is for Kubernetes 1.31 and newer (its README, Compatibility Matrix).
 _SERVER_SINCE, _SERVER_BEFORE = Version(1, 31), "3.12.2"
-_PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
 # Left to true, each of them has Prometheus select only what is labelled with the release's name.
 _SELECTED = ("podMonitor", "probe", "rule", "scrapeConfig", "serviceMonitor")
 CONTROL_PLANE = ("kubeControllerManager", "kubeEtcd", "kubeProxy", "kubeScheduler")
@@ -107,7 +106,7 @@ def _gpu_rule(workload: str) -> dict[str, Any]:
 
 def _namespace(declared: Mapping[str, Any], name: str) -> Manifest:
     """Privileged: the node exporter reads the host's /proc and listens on its network."""
-    metadata = {"name": name, "labels": {**MANAGED_BY, **_PRIVILEGED}}
+    metadata = {"name": name, "labels": {**MANAGED_BY, POD_SECURITY: "privileged"}}
     value = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
     return Manifest(value, {(): AT, ("metadata", "name"): written(declared, "namespace")})
 

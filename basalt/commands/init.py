@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from basalt import names
-from basalt.commands import exit_code, paint, print_findings, write
+from basalt.commands.printing import exit_code, paint, print_findings, write
 from basalt.compiling import Compilation, compile_gathered
 from basalt.findings import Problem, Severity
 from basalt.fit import verdicts

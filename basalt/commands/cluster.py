@@ -14,7 +14,8 @@ from basalt.cluster.comparing import Change
 from basalt.cluster.connection import Cluster, Refusal, Unreachable
 from basalt.cluster.planning import Action, Step
 from basalt.cluster.verifying import State, Verdict
-from basalt.commands import sound, write
+from basalt.commands.printing import write
+from basalt.commands.reading import sound
 from basalt.compiling import Compilation
 from basalt.findings import Ref, Source
 from basalt.loading.sources import Misuse

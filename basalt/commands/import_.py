@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from basalt.commands import compiled_folder, print_findings, write
+from basalt.commands.printing import print_findings, write
+from basalt.commands.reading import compiled_folder
 from basalt.compiling import Compilation, compile_documents
 from basalt.findings import Finding, Severity
 from basalt.gathering.documents import GROUP

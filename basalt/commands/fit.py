@@ -4,7 +4,8 @@ import argparse
 from collections.abc import Sequence
 
 from basalt import names
-from basalt.commands import compiled, exit_code, paint, print_findings, write
+from basalt.commands.printing import exit_code, paint, print_findings, write
+from basalt.commands.reading import compiled
 from basalt.findings import Severity
 from basalt.fit import beside, losing, running, surviving
 from basalt.fit.verdicts import State, Verdict, summary

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from basalt import plan_commands
-from basalt.commands import compiled, exit_code, write
+from basalt.commands import plan as step
+from basalt.commands.printing import exit_code, write
+from basalt.commands.reading import compiled
 from basalt.compiling import Compilation
 from basalt.loading.sources import Misuse
 from basalt.plan.comparing import Plan, compare
@@ -19,7 +20,7 @@ Options = argparse.Namespace
 
 
 def report(options: Options) -> int:
-    base = plan_commands.side(options.base, options) if options.base is not None else None
+    base = step.side(options.base, options) if options.base is not None else None
     head = compiled(options, needs_environment=False)
     plan = None if base is None else replace(compare(base, head), base=options.base, head=options.environment)
     text = _text(head, plan, options.format)
@@ -28,7 +29,7 @@ def report(options: Options) -> int:
     else:
         _replace(Path(options.output), text)
     code = exit_code(head, options)
-    return code if plan is None else max(code, plan_commands.exit_code(plan, options))
+    return code if plan is None else max(code, step.exit_code(plan, options))
 
 
 def _text(head: Compilation, plan: Plan | None, form: str) -> str:

@@ -4,7 +4,8 @@ import argparse
 import sys
 from dataclasses import replace
 
-from basalt.commands import compiled_folder, lines_of, paint, print_findings, write
+from basalt.commands.printing import lines_of, paint, print_findings, write
+from basalt.commands.reading import compiled_folder
 from basalt.compiling import Compilation
 from basalt.findings import Severity
 from basalt.gathering import revisions

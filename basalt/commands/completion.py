@@ -1,4 +1,5 @@
-"""What a shell offers at the next word: scripts for bash, zsh and fish, written from the parser of the command line.
+"""`basalt completion`: what a shell offers at the next word. Scripts for bash, zsh and fish, written
+from the parser of the command line.
 
 bash and zsh share a function that any POSIX shell runs. Rules and kinds stand in the script; environments are looked
 for when the shell asks.
@@ -8,8 +9,11 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from basalt.commands.printing import write
+from basalt.gathering.documents import KINDS
+from basalt.rules import RULES
+
 ENVIRONMENT, FILE, FOLDER, NOTHING = "<environment>", "<file>", "<folder>", "<nothing>"
-SHELLS = ("bash", "zsh", "fish")
 
 
 class Option(NamedTuple):
@@ -29,6 +33,11 @@ class Command(NamedTuple):
     options: tuple[Option, ...]
     positions: tuple[tuple[str, ...], ...]
     is_open: bool
+
+
+def completion(options: argparse.Namespace) -> int:
+    write(script(options.shell, commands(options.parser, sorted(RULES), KINDS)))
+    return 0
 
 
 def commands(parser: argparse.ArgumentParser, rules: Sequence[str], kinds: Sequence[str]) -> list[Command]:

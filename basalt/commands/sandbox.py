@@ -10,7 +10,8 @@ from typing import Any
 
 from basalt import names
 from basalt.cluster import connection
-from basalt.commands import sound, write
+from basalt.commands.printing import write
+from basalt.commands.reading import sound
 from basalt.gathering.folders import folder_of
 from basalt.loading.sources import Misuse
 from basalt.names import counted

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from basalt.commands import paint, write
+from basalt.commands.printing import paint, write
 from basalt.findings import Finding, Severity
 from basalt.formatting import formatting
 from basalt.gathering.folders import folder_of

@@ -9,12 +9,13 @@ from collections.abc import Collection
 from pathlib import Path
 
 from basalt import names
-from basalt.commands import compiled_folder, lines_of, memory_of, paint
+from basalt.commands.printing import lines_of, paint
+from basalt.commands.reading import compiled_folder, memory_of
 from basalt.compiling import Compilation
 from basalt.gathering.folders import folder_of
 from basalt.loading.sources import Misuse
+from basalt.loading.stamps import Stamps, changes, stamps
 from basalt.reporting import text
-from basalt.watching import Stamps, changes, stamps
 
 Options = argparse.Namespace
 _PAUSE = 0.3  # seconds between two looks, and at least
