@@ -21,7 +21,7 @@ from basalt.views.gpu_providers import Plugin, Provider
 from basalt.views.pods import PodSpec, pods
 from basalt.views.queue_tree import POINTERS, Queue
 from basalt.views.requests import container_requests
-from basalt.views.workloads import demands
+from basalt.views.workloads import queue_demands
 
 _LABELS: Pointer = ("metadata", "labels")
 _QUOTA = "requests."
@@ -93,7 +93,7 @@ def gpu_resource_resolves(index: Index) -> Iterator[Problem]:
 
 def _claims(index: Index) -> Iterator[tuple[KubeObject, Pointer, str]]:
     """Where PodGroups, queues and quotas name a resource, and what stands before its name there."""
-    for demand in demands(index.others):
+    for demand in queue_demands(index.others):
         if demand.object.ref.kind == "PodGroup":
             yield from ((demand.object, pointer, _QUOTA) for pointer in demand.requests.values())
     yield from ((queue.object, pointer, "") for queue in index.queues for pointer in _claimed(queue))

@@ -16,7 +16,7 @@ from basalt.quantities import Amount, add, parse, show, show_rounded
 from basalt.rules.rule import Rule
 from basalt.views.queue_tree import BUILT_IN, DEFAULT, POINTERS, ROOT, Queue, largest_of, total_of
 from basalt.views.scheduler_configuration import Configuration
-from basalt.views.workloads import demands, destinations
+from basalt.views.workloads import destinations, queue_demands
 
 _DEPTH = 5  # below root: --max-queue-depth of the webhook manager, which the chart does not expose
 _AMOUNTS = ("capability", "deserved", "guarantee")
@@ -284,7 +284,7 @@ def _offers(node: Node, resource: str) -> bool:
 
 def queue_covers_its_jobs(index: Index) -> Iterator[Problem]:
     known = _Resources(index)
-    for demand in demands(index.others):
+    for demand in queue_demands(index.others):
         queue = index.queues.queues.get(demand.queue)
         missing = {field: _uncovered(known, queue, field, demand.requests) for field in ("capability", "deserved")}
         if queue is None or not any(missing.values()):

@@ -171,7 +171,7 @@ def destinations(objects: Iterable[KubeObject]) -> Iterator[Destination]:
                 yield Destination(declared, (*pointer, QUEUE_NAME), queue)
 
 
-class Demand(NamedTuple):
+class QueueDemand(NamedTuple):
     """What goes to one queue: the resources that it requests, each with the place that says so."""
 
     object: KubeObject
@@ -179,15 +179,15 @@ class Demand(NamedTuple):
     requests: Mapping[str, Pointer]
 
 
-def demands(objects: Iterable[KubeObject]) -> Iterator[Demand]:
+def queue_demands(objects: Iterable[KubeObject]) -> Iterator[QueueDemand]:
     """The demands of jobs and PodGroups."""
     for declared in objects:
         for workload in _job_specs(declared):
             if workload.queue is not None:
-                yield Demand(declared, workload.queue, dict(_requested(workload)))
+                yield QueueDemand(declared, workload.queue, dict(_requested(workload)))
         is_group = (declared.ref.group, declared.ref.kind) == (SCHEDULING, "PodGroup")
         if is_group and (queue := _queue_of(declared.spec)) is not None:
-            yield Demand(declared, queue, dict(_minimum(declared)))
+            yield QueueDemand(declared, queue, dict(_minimum(declared)))
 
 
 def _requested(workload: Workload) -> Iterator[tuple[str, Pointer]]:
