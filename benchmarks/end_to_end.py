@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from benchmarks import inventory
@@ -76,12 +77,10 @@ _READERS = {
 
 
 def measured(folder: Path) -> dict[str, Any]:
-    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
-    return {
-        "sizes": [_size(folder / str(nodes), nodes) for nodes in NODES],
-        "start": _starts(),
-        "yaml": _readers(folder / "yaml"),
-    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        sizes = [_size(folder / str(nodes), nodes) for nodes in NODES]
+    return {"sizes": sizes, "start": _starts(), "yaml": _readers(folder / "yaml")}
 
 
 def _size(folder: Path, nodes: int) -> dict[str, Any]:
