@@ -241,6 +241,68 @@ def test_a_file_that_is_kept_in_part_keeps_its_comments(tmp_path: Path) -> None:
     assert found.comments[0].endswith("a.yaml:4")
 
 
+A_LIST = """# all of them
+apiVersion: v1
+kind: List
+items:
+# of a
+- apiVersion: scheduling.volcano.sh/v1beta1
+  kind: Queue
+  metadata: {name: a}
+# of b
+- apiVersion: scheduling.volcano.sh/v1beta1
+  kind: Queue  # of its kind
+  metadata:
+    name: b
+    labels: {x: "no # comment"}  # but this
+    annotations:
+      y: |
+        # no comment
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (A_LIST, [1, 5, 9, 11, 14]),
+        (together(QUEUE + "{}", A_LIST), [6, 10, 14, 16, 19]),
+        (A_LIST.partition("# of b")[0], [1, 5]),
+        (f"{QUEUE}{{}}\n---\n# alone\n---\n# and alone\n", [6, 8]),
+        (f"{QUEUE}{{}}\n---\napiVersion: v1\nkind: List  # of nothing\nitems: []\n", [7]),
+        (f"{QUEUE}{{}}\n---\n# of b\n{NAMED}{{name: b, labels: {{x: y}}}}\n".replace("\n", "\r"), [6]),
+    ],
+)
+def test_comments_that_stay_behind_are_named_by_their_places(text: str, lines: list[int], tmp_path: Path) -> None:
+    found = assert_nothing_is_lost(write({"a.yaml": text}, tmp_path))
+
+    assert [int(each.rpartition(":")[2]) for each in found.comments] == lines
+    kept = "".join(each.content.decode() for each in found.outputs)
+    assert not [at for at in lines if text.splitlines()[at - 1].partition("# ")[2] in kept]
+
+
+@pytest.mark.parametrize("end", ["...\n", "...  # end\n"])
+def test_a_file_with_directives_keeps_the_text_of_what_is_kept(end: str, tmp_path: Path) -> None:
+    mine = f"---\n# mine\n{NAMED}  {{name: b,  labels: {{x: y}}}}  # reflowed?\n"
+    other = f"%YAML 1.1\n# other\n---\n{NAMED}  {{name: c,  labels: {{x: y}}}}  # reflowed?\n"
+    text = f"%YAML 1.1\n---\n# gone\n{QUEUE}{{}}\n{mine}{end}{other}"
+
+    found = assert_nothing_is_lost(write({"a.yaml": text}, tmp_path))
+
+    texts = {each.path: each.content.decode() for each in found.outputs}
+    assert texts["manifests/a.yaml"] == text.partition("{}\n")[2].removeprefix("---\n")
+    assert "    # gone\n    q: {}\n" in texts["environment.yaml"]
+    assert found.comments == ()
+
+
+def test_what_is_written_anew_ends_before_a_directive(tmp_path: Path) -> None:
+    other = f"%YAML 1.1\n---\n{NAMED}{{name: c,  labels: {{x: y}}}}  # kept\n"
+
+    found = assert_nothing_is_lost(write({"a.yaml": f"{A_LIST}...\n{other}"}, tmp_path))
+
+    (kept,) = [each.content.decode() for each in found.outputs if each.path == "manifests/a.yaml"]
+    assert kept.endswith(f"\n...\n{other}")
+
+
 def test_items_of_a_list_that_stay_are_written_without_what_servers_write(tmp_path: Path) -> None:
     noise = {"uid": "1", "resourceVersion": "2", "managedFields": [{"manager": "x"}]}
     queues = [

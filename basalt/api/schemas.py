@@ -121,7 +121,7 @@ class Shape:
         """Of a key of the map at the pointer, at that key."""
         message, _ = _words(type(error.kind).__name__, error.kind.as_dict(), error)
         hint = _example((self.at(pointer) or {}).get("propertyNames", {}))
-        return ShapeFault((*pointer, error.instance), f"the name {message}", hint)
+        return ShapeFault((*pointer, str(error.instance)), f"the name {message}", hint)
 
 
 def _example(schema: Mapping[str, Any]) -> str:

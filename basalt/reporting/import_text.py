@@ -48,7 +48,7 @@ def _rest(found: Imported) -> Iterator[str]:
         f"left out: {each} (it tells kustomize where files are that are elsewhere now)" for each in found.left_out
     )
     if found.comments:
-        yield f"comments left behind inside {counted(len(found.comments), 'object')}:"
+        yield f"comments left behind at {counted(len(found.comments), 'place')}:"
         yield from (f"  {place}" for place in found.comments)
 
 
