@@ -578,7 +578,7 @@ def test_the_new_environment_checks_and_plans_nothing_but_additions(old: Path) -
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
-        "old -> stacks/old: 7 of 8 objects in 1 Environment (1 queue, 2 tiers), 1 TrainingJob\n"
+        "old -> stacks/old: 7 of 8 objects in 1 Environment (1 queue, 2 tiers), 1 TrainingJob; 6 nodes taken over\n"
     )
     assert done.stdout.endswith("next:\n  basalt check stacks/old\n  basalt plan old stacks/old\n")
     assert basalt("check", "stacks/old", cwd=old).returncode == 0
@@ -667,6 +667,46 @@ def test_what_cannot_be_read_is_a_finding_and_writes_nothing(text: str, rule: st
     assert done.stdout.startswith("old/bad.yaml:")
     assert f"[{rule}]" in done.stdout
     assert not (old / "stacks").exists()
+
+
+def _piped(data: bytes, folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "basalt", "import", "-", "-o", "new", *options]
+    return subprocess.run(command, input=data, cwd=folder, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "begin", "rule"),
+    [
+        (b"a: 1\nb: \xff\n", "stdin:2:4: ", "document-parses"),
+        (b"a: b: c", "stdin:1:5: ", "document-parses"),
+        (b"a: 1\n---\nkind: Queue\n", "stdin:1:1: ", "document-kind-is-known"),
+        (f"{QUEUE}{{weight: 1,\n  weight: 2}}".encode(), "stdin:5:3: ", "keys-are-unique"),
+    ],
+)
+def test_what_is_wrong_in_stdin_is_a_finding_and_writes_nothing(
+    data: bytes, begin: str, rule: str, tmp_path: Path
+) -> None:
+    done = _piped(data, tmp_path)
+
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.decode().startswith(begin)
+    assert f"[{rule}]" in done.stdout.decode()
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_but_nodes_is_taken_over_and_said(tmp_path: Path) -> None:
+    nodes = (ROOT / "stacks" / "seed" / "nodes.json").read_bytes()
+
+    done = _piped(nodes, tmp_path)
+
+    lines = done.stdout.decode().splitlines()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert lines[0] == "stdin -> new: 0 of 0 objects in 1 Environment; 8 nodes taken over"
+    assert lines[-1] == "  basalt init new-proposed --nodes new/nodes.json"
+    assert (tmp_path / "new" / "nodes.json").read_bytes() == nodes
+    assert basalt(*lines[-1].split()[1:], cwd=tmp_path).returncode == 0
+    shutil.rmtree(tmp_path / "new")
+    assert json.loads(_piped(nodes, tmp_path, "--format", "json").stdout)["nodes"] == 8
 
 
 HOSTILE = {

@@ -53,6 +53,7 @@ class Imported(NamedTuple):
     documents: Mapping[str, int]
     entries: Mapping[str, int]
     expressed: int
+    nodes: int  # taken over as they are
     left: tuple[Left, ...]
     added: tuple[KubeObject, ...]
     labelled: int  # objects that get the label of Basalt's
@@ -81,6 +82,7 @@ def imported(source: Source, name: str) -> Imported:
         Counter(value["kind"] for value in choice.proposal.values()),
         {part: len(each) for part, each in _entries(choice).items() if each},
         len(expressed),
+        len(source.nodes),
         tuple(Left(each, _reason(each, choice)) for each in source.objects if _spot(each) not in gone),
         choice.added,
         sum(each.labels.get(next(iter(MANAGED_BY))) is None for each in expressed),

@@ -12,7 +12,8 @@ _PLURALS = {"priority": "priorities"}
 
 def report(found: Imported, source: str, output: str, following: Iterable[str], *, quiet: bool) -> str:
     total = found.expressed + len(found.left)
-    lines = [f"{source} -> {output}: {found.expressed} of {counted(total, 'object')} in {_documents(found)}"]
+    nodes = f"; {counted(found.nodes, 'node')} taken over" if found.nodes else ""
+    lines = [f"{source} -> {output}: {found.expressed} of {counted(total, 'object')} in {_documents(found)}{nodes}"]
     if not quiet:
         lines += _rest(found)
         lines.append("next:")
