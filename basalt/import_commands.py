@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from basalt.loading import files
 from basalt.loading.sources import Misuse
 from basalt.rendering import switch
 from basalt.reporting import import_text, json_format
+from basalt.reporting.text import argument
 
 Options = argparse.Namespace
 # What keeps a text from being known as what it says.
@@ -120,8 +120,8 @@ def _print(found: Imported, shown: str, output: Path, options: Options) -> None:
 
 
 def _next(found: Imported, shown: str, output: Path) -> list[str]:
-    new = shlex.quote(_shown(output))
-    plan = [] if shown == "stdin" else [f"basalt plan {shlex.quote(shown)} {new}"]
+    new = argument(_shown(output))
+    plan = [] if shown == "stdin" else [f"basalt plan {argument(shown)} {new}"]
     return [f"basalt check {new}", *plan, *_proposing(found, output)]
 
 
@@ -130,7 +130,7 @@ def _proposing(found: Imported, output: Path) -> list[str]:
     if found.expressed or found.left or found.nodes == 0:
         return []
     file = next((each.path for each in found.outputs if each.path != "environment.yaml"), "")
-    proposed, nodes = (shlex.quote(_shown(path)) for path in (f"{output}-proposed", output / file))
+    proposed, nodes = (argument(_shown(path)) for path in (f"{output}-proposed", output / file))
     return [f"basalt init {proposed} --nodes {nodes}"]
 
 

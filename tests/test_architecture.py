@@ -57,7 +57,8 @@ ROWS = (
     ),
     ("basalt.report_commands", "basalt.init_commands", "basalt.import_commands"),
     ("basalt.cli",),
-    ("basalt.__main__", "basalt.changes"),
+    ("basalt.start", "basalt.changes"),
+    ("basalt.__main__",),
 )  # fmt: skip
 
 # The rim: the only places that read or write files, or look at their surroundings.

@@ -657,6 +657,14 @@ def test_json_tells_all_of_it(here: Path) -> None:
     assert told["written"] == ["environment.yaml", "jobs/first-gang.yaml", "nodes.json", "teams/team-a.yaml"]
 
 
+def test_a_folder_that_looks_like_an_option_is_none_in_what_comes_next(tmp_path: Path) -> None:
+    done = basalt("init", "--format", "json", "--", "-dash", cwd=tmp_path)
+
+    steps = json.loads(done.stdout)["next"]
+    assert steps[1] == "basalt check ./-dash"
+    assert [basalt(*step.split()[1:], cwd=tmp_path).returncode for step in steps[1:2]] == [0]
+
+
 def test_quiet_prints_findings_only(here: Path) -> None:
     assert basalt("init", "e", "--nodes", "nodes.json", "--quiet", cwd=here).stdout == ""
     assert (here / "e/environment.yaml").is_file()
