@@ -515,6 +515,14 @@ def test_muddled_labels_make_documents_without_errors_in_whatever_order(seed: in
     }
 
 
+@pytest.mark.parametrize("pair", [("x", "A B!"), ("x", "-"), ("a b", "x"), ("x", "a" * 64)])
+def test_a_label_that_no_api_server_takes_is_selected_by_nowhere(pair: tuple[str, str]) -> None:
+    inside, outside = [node("a", dict([pair]))], [node("b")]
+
+    assert selector(inside, outside) is None
+    assert selector([node("a", {**dict([pair]), "y": "z"})], outside) == {"y": "z"}
+
+
 def test_the_order_of_the_nodes_makes_no_difference() -> None:
     nodes = list(decode((ROOT / "stacks/prod/nodes.json").read_bytes()) or ())
     first = proposed(nodes).outputs
@@ -730,6 +738,8 @@ def test_misuse_is_one_line(here: Path, arguments: list[str], line: str) -> None
          "in:2:"),
         ('{"apiVersion": "v1", "kind": "List", "items": [\n {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},'
          '\n {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}]}', "in:3:"),
+        ('{"apiVersion": "v1", "kind": "List", "items": [\n {"apiVersion": "v1", "kind": "Node", "metadata":\n {"name": "N6",'
+         ' "labels": {"volcano.sh/rack": "r"}}}]}', "in:3:3: Node/N6 metadata.name: "),
         ("\udcff\udcfe", "in:1:1: "),
     ],
 )  # fmt: skip
