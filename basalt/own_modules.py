@@ -5,11 +5,13 @@ so, and what they get wrong is a finding.
 """
 
 import contextlib
+import copy
 import importlib.util
 import json
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -26,6 +28,7 @@ from basalt.pointers import Pointer
 
 FOLDER = "modules"
 _AT: Pointer = ("spec", "modules")
+_ORIGINS = 'write them as {("spec", "replicas"): ("size",)}'
 _WAY = "give --modules where you trust this project's code"
 
 
@@ -62,10 +65,17 @@ def make(environment: Declaration, platform: Platform, project: Path | None) -> 
                 Problem(environment, (*_AT, name, *fault.pointer), fault.message, fault.hint) for fault in faults
             )
             if not faults:
-                parts.append((file, tuple(_manifests(module, declared, platform, name, file))))
+                given = copy.deepcopy(declared), _copied(platform)
+                parts.append((file, tuple(_manifests(module, *given, name, file))))
         except _Fault as fault:
             problems.append(Problem(environment, (*_AT, name), str(fault), fault.hint))
     return Made(tuple(parts), tuple(problems), tuple(read))
+
+
+def _copied(platform: Platform) -> Platform:
+    """The platform to give away: everything else is made from the declaration, which a module could change."""
+    spec, teams = copy.deepcopy((platform.spec, platform.teams))
+    return platform._replace(spec=spec, teams=teams, node_source=cache(lambda: copy.deepcopy(platform.node_source())))
 
 
 def _trusted(project: Path | None, file: str) -> Path:
@@ -126,18 +136,25 @@ def _checked(made: Any, file: str, at: Pointer) -> Manifest:
     """What the module made as a manifest of plain values, with a name."""
     value, origins = made if isinstance(made, Manifest) else (made, {})
     try:
-        value = json.loads(json.dumps(value, allow_nan=False))
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode()  # half a surrogate pair is no text
+        value = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise _Fault(f"{file} makes something that is no plain value: {error}") from None
     ref = ref_of(value)
     if ref is None or not ref.api_version or not ref.name:
         raise _Fault(f"{file} makes something without apiVersion, kind and metadata.name")
-    return Manifest(value, {(): at, **_below(origins, at)})
+    return Manifest(value, {(): at, **_below(origins, at, file)})
 
 
-def _below(origins: Mapping[Pointer, Pointer], at: Pointer) -> dict[Pointer, Pointer]:
+def _below(origins: Any, at: Pointer, file: str) -> dict[Pointer, Pointer]:
     """The origins, which a module gives from its own part on."""
-    return {tuple(pointer): (*at, *origin) for pointer, origin in origins.items()}
+    if not isinstance(origins, Mapping):
+        raise _Fault(f"{file} gives origins that are no map", _ORIGINS)
+    for each in (pointer for pair in origins.items() for pointer in pair):
+        if not isinstance(each, tuple) or not all(isinstance(step, str | int) for step in each):
+            raise _Fault(f"{file} gives origins with {each!r}, which is no tuple of keys and indexes", _ORIGINS)
+    return {pointer: (*at, *origin) for pointer, origin in origins.items()}
 
 
 @contextlib.contextmanager
@@ -147,12 +164,14 @@ def _blamed(file: str, path: Path) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
-    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever a site's code does is its own fault)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 (whatever a site's code does is its own fault)
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else 1
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         said = error.msg if isinstance(error, SyntaxError) else str(error)
         shown = " ".join(f"{type(error).__name__}: {said}".split())
-        raise _Fault(f"{file}:{line}: {shown}", "mend the module") from None
+        raise _Fault(f"{file}:{line or 1}: {shown}", "mend the module") from None
     finally:
         sys.dont_write_bytecode = writes

@@ -53,7 +53,8 @@ ROWS = (
     ("basalt.commands.reading",),
     ("basalt.commands",),
     ("basalt.cli",),
-    ("basalt.__main__", "basalt.changes"),
+    ("basalt.start", "basalt.changes"),
+    ("basalt.__main__",),
 )  # fmt: skip
 
 # The rim: the only places that read or write files, or look at their surroundings.

@@ -36,6 +36,16 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("late", ["argparse", "jsonschema_rs"])
+def test_an_interrupt_during_the_imports_is_an_interrupt(project: Path, late: str) -> None:
+    (project / "first").mkdir()
+    (project / "first" / f"{late}.py").write_text("raise KeyboardInterrupt\n")
+
+    done = basalt("check", "seed", cwd=project, env={"PYTHONPATH": f"{project / 'first'}:{ROOT}"})
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "basalt: interrupted\n")
+
+
 def test_version_is_one_line(tmp_path: Path) -> None:
     done = basalt("--version", cwd=tmp_path)
 

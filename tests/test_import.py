@@ -241,6 +241,68 @@ def test_a_file_that_is_kept_in_part_keeps_its_comments(tmp_path: Path) -> None:
     assert found.comments[0].endswith("a.yaml:4")
 
 
+A_LIST = """# all of them
+apiVersion: v1
+kind: List
+items:
+# of a
+- apiVersion: scheduling.volcano.sh/v1beta1
+  kind: Queue
+  metadata: {name: a}
+# of b
+- apiVersion: scheduling.volcano.sh/v1beta1
+  kind: Queue  # of its kind
+  metadata:
+    name: b
+    labels: {x: "no # comment"}  # but this
+    annotations:
+      y: |
+        # no comment
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (A_LIST, [1, 5, 9, 11, 14]),
+        (together(QUEUE + "{}", A_LIST), [6, 10, 14, 16, 19]),
+        (A_LIST.partition("# of b")[0], [1, 5]),
+        (f"{QUEUE}{{}}\n---\n# alone\n---\n# and alone\n", [6, 8]),
+        (f"{QUEUE}{{}}\n---\napiVersion: v1\nkind: List  # of nothing\nitems: []\n", [7]),
+        (f"{QUEUE}{{}}\n---\n# of b\n{NAMED}{{name: b, labels: {{x: y}}}}\n".replace("\n", "\r"), [6]),
+    ],
+)
+def test_comments_that_stay_behind_are_named_by_their_places(text: str, lines: list[int], tmp_path: Path) -> None:
+    found = assert_nothing_is_lost(write({"a.yaml": text}, tmp_path))
+
+    assert [int(each.rpartition(":")[2]) for each in found.comments] == lines
+    kept = "".join(each.content.decode() for each in found.outputs)
+    assert not [at for at in lines if text.splitlines()[at - 1].partition("# ")[2] in kept]
+
+
+@pytest.mark.parametrize("end", ["...\n", "...  # end\n"])
+def test_a_file_with_directives_keeps_the_text_of_what_is_kept(end: str, tmp_path: Path) -> None:
+    mine = f"---\n# mine\n{NAMED}  {{name: b,  labels: {{x: y}}}}  # reflowed?\n"
+    other = f"%YAML 1.1\n# other\n---\n{NAMED}  {{name: c,  labels: {{x: y}}}}  # reflowed?\n"
+    text = f"%YAML 1.1\n---\n# gone\n{QUEUE}{{}}\n{mine}{end}{other}"
+
+    found = assert_nothing_is_lost(write({"a.yaml": text}, tmp_path))
+
+    texts = {each.path: each.content.decode() for each in found.outputs}
+    assert texts["manifests/a.yaml"] == text.partition("{}\n")[2].removeprefix("---\n")
+    assert "    # gone\n    q: {}\n" in texts["environment.yaml"]
+    assert found.comments == ()
+
+
+def test_what_is_written_anew_ends_before_a_directive(tmp_path: Path) -> None:
+    other = f"%YAML 1.1\n---\n{NAMED}{{name: c,  labels: {{x: y}}}}  # kept\n"
+
+    found = assert_nothing_is_lost(write({"a.yaml": f"{A_LIST}...\n{other}"}, tmp_path))
+
+    (kept,) = [each.content.decode() for each in found.outputs if each.path == "manifests/a.yaml"]
+    assert kept.endswith(f"\n...\n{other}")
+
+
 def test_items_of_a_list_that_stay_are_written_without_what_servers_write(tmp_path: Path) -> None:
     noise = {"uid": "1", "resourceVersion": "2", "managedFields": [{"manager": "x"}]}
     queues = [
@@ -516,7 +578,7 @@ def test_the_new_environment_checks_and_plans_nothing_but_additions(old: Path) -
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
-        "old -> stacks/old: 7 of 8 objects in 1 Environment (1 queue, 2 tiers), 1 TrainingJob\n"
+        "old -> stacks/old: 7 of 8 objects in 1 Environment (1 queue, 2 tiers), 1 TrainingJob; 6 nodes taken over\n"
     )
     assert done.stdout.endswith("next:\n  basalt check stacks/old\n  basalt plan old stacks/old\n")
     assert basalt("check", "stacks/old", cwd=old).returncode == 0
@@ -605,6 +667,46 @@ def test_what_cannot_be_read_is_a_finding_and_writes_nothing(text: str, rule: st
     assert done.stdout.startswith("old/bad.yaml:")
     assert f"[{rule}]" in done.stdout
     assert not (old / "stacks").exists()
+
+
+def _piped(data: bytes, folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "basalt", "import", "-", "-o", "new", *options]
+    return subprocess.run(command, input=data, cwd=folder, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "begin", "rule"),
+    [
+        (b"a: 1\nb: \xff\n", "stdin:2:4: ", "document-parses"),
+        (b"a: b: c", "stdin:1:5: ", "document-parses"),
+        (b"a: 1\n---\nkind: Queue\n", "stdin:1:1: ", "document-kind-is-known"),
+        (f"{QUEUE}{{weight: 1,\n  weight: 2}}".encode(), "stdin:5:3: ", "keys-are-unique"),
+    ],
+)
+def test_what_is_wrong_in_stdin_is_a_finding_and_writes_nothing(
+    data: bytes, begin: str, rule: str, tmp_path: Path
+) -> None:
+    done = _piped(data, tmp_path)
+
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.decode().startswith(begin)
+    assert f"[{rule}]" in done.stdout.decode()
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_but_nodes_is_taken_over_and_said(tmp_path: Path) -> None:
+    nodes = (ROOT / "stacks" / "seed" / "nodes.json").read_bytes()
+
+    done = _piped(nodes, tmp_path)
+
+    lines = done.stdout.decode().splitlines()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert lines[0] == "stdin -> new: 0 of 0 objects in 1 Environment; 8 nodes taken over"
+    assert lines[-1] == "  basalt init new-proposed --nodes new/nodes.json"
+    assert (tmp_path / "new" / "nodes.json").read_bytes() == nodes
+    assert basalt(*lines[-1].split()[1:], cwd=tmp_path).returncode == 0
+    shutil.rmtree(tmp_path / "new")
+    assert json.loads(_piped(nodes, tmp_path, "--format", "json").stdout)["nodes"] == 8
 
 
 HOSTILE = {

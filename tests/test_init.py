@@ -515,6 +515,14 @@ def test_muddled_labels_make_documents_without_errors_in_whatever_order(seed: in
     }
 
 
+@pytest.mark.parametrize("pair", [("x", "A B!"), ("x", "-"), ("a b", "x"), ("x", "a" * 64)])
+def test_a_label_that_no_api_server_takes_is_selected_by_nowhere(pair: tuple[str, str]) -> None:
+    inside, outside = [node("a", dict([pair]))], [node("b")]
+
+    assert selector(inside, outside) is None
+    assert selector([node("a", {**dict([pair]), "y": "z"})], outside) == {"y": "z"}
+
+
 def test_the_order_of_the_nodes_makes_no_difference() -> None:
     nodes = list(decode((ROOT / "stacks/prod/nodes.json").read_bytes()) or ())
     first = proposed(nodes).outputs
@@ -657,6 +665,14 @@ def test_json_tells_all_of_it(here: Path) -> None:
     assert told["written"] == ["environment.yaml", "jobs/first-gang.yaml", "nodes.json", "teams/team-a.yaml"]
 
 
+def test_a_folder_that_looks_like_an_option_is_none_in_what_comes_next(tmp_path: Path) -> None:
+    done = basalt("init", "--format", "json", "--", "-dash", cwd=tmp_path)
+
+    steps = json.loads(done.stdout)["next"]
+    assert steps[1] == "basalt check ./-dash"
+    assert [basalt(*step.split()[1:], cwd=tmp_path).returncode for step in steps[1:2]] == [0]
+
+
 def test_quiet_prints_findings_only(here: Path) -> None:
     assert basalt("init", "e", "--nodes", "nodes.json", "--quiet", cwd=here).stdout == ""
     assert (here / "e/environment.yaml").is_file()
@@ -722,6 +738,8 @@ def test_misuse_is_one_line(here: Path, arguments: list[str], line: str) -> None
          "in:2:"),
         ('{"apiVersion": "v1", "kind": "List", "items": [\n {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},'
          '\n {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}]}', "in:3:"),
+        ('{"apiVersion": "v1", "kind": "List", "items": [\n {"apiVersion": "v1", "kind": "Node", "metadata":\n {"name": "N6",'
+         ' "labels": {"volcano.sh/rack": "r"}}}]}', "in:3:3: Node/N6 metadata.name: "),
         ("\udcff\udcfe", "in:1:1: "),
     ],
 )  # fmt: skip

@@ -1,5 +1,7 @@
 """What earlier runs found out changes nothing but the time that a run takes."""
 
+import errno
+import json
 import os
 import random
 import shutil
@@ -16,6 +18,7 @@ from basalt.compiling import Compilation, compile_folder
 from basalt.loading import inventories, memory
 from basalt.loading.memory import Memory
 from basalt.loading.sources import Misuse, SourceFile
+from basalt.sandbox import go_programs
 from benchmarks import inventory
 from tests.test_planted import MISTAKES, Mistake
 
@@ -127,6 +130,28 @@ def test_a_folder_that_cannot_be_written_is_no_fault(seed: Path, tmp_path: Path)
     (tmp_path / "file").write_text("")
 
     assert check(Memory(tmp_path / "file" / "known")) == check()
+
+
+def test_a_value_that_cannot_be_written_leaves_no_file(
+    known: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(json, "dump", fail)
+    known.keep("kind", ["a"], 1)
+
+    assert list((tmp_path / "known").iterdir()) == []
+
+
+@pytest.mark.parametrize("home", ["", "cache", "./cache", "../cache"])
+def test_a_cache_folder_that_is_relative_is_ignored(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", home)
+
+    assert memory.cache() == go_programs.cache() == tmp_path / ".cache" / "basalt"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
+    assert memory.cache() == go_programs.cache() == tmp_path / "mine" / "basalt"
 
 
 def test_room_is_made_for_new_values(known: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

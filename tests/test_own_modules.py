@@ -12,6 +12,7 @@ from tests.test_cli import ROOT, basalt
 
 PAGE = (ROOT / "docs" / "how-to" / "own-module.md").read_text(encoding="utf-8")
 _MADE = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}'
+_ORIGINS = f"from basalt.objects import Manifest\ndef manifests(d, p):\n    yield Manifest({_MADE}, %s)\n"
 _ENVIRONMENT = (
     "apiVersion: basalt.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  modules:\n    own: {a: 1}\n"
 )
@@ -118,6 +119,17 @@ FAULTS = {
         "own.py makes something without apiVersion, kind and metadata",
     ),
     "no plain value": ("def manifests(d, p):\n    yield {1, 2}\n", "own.py makes something that is no plain value"),
+    "half a surrogate pair": (
+        "def manifests(d, p):\n    yield {'apiVersion': 'v1', 'kind': 'ConfigMap', 'metadata': {'name': '\\ud800'}}\n",
+        "own.py makes something that is no plain value: 'utf-8' codec can't encode",
+    ),
+    "origins that are no map": (_ORIGINS % "[1]", "own.py gives origins that are no map"),
+    "origins that are text": (_ORIGINS % "{'abc': 5}", "own.py gives origins with 'abc', which is no tuple"),
+    "origins that are numbers": (_ORIGINS % "{('a',): 5}", "own.py gives origins with 5, which is no tuple"),
+    "origins of lists": (_ORIGINS % "{('a',): ([],)}", "own.py gives origins with ([],), which is no tuple"),
+    "ends a generator": ("def manifests(d, p):\n    raise GeneratorExit\n", "own.py:2: GeneratorExit"),
+    "raises something of its own": ("class E(BaseException): ...\nraise E('no')\n", "own.py:2: E: no"),
+    "a byte that is no text": ("a = 1\0\n", "own.py:1: SyntaxError: source code string cannot contain null bytes"),
     "nothing to go through": (
         "def manifests(d, p):\n    return 1\n",
         "own.py:1: TypeError: 'int' object is not iterable",
@@ -144,6 +156,46 @@ def test_what_a_module_gets_wrong_is_a_finding(tmp_path: Path, code: str, messag
     assert (found.rule, found.pointer) == ("document-matches-schema", ("spec", "modules", "own"))
     assert message in found.message
     assert found.source.line == 6
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "d['a'] = 2",
+        "p.spec.setdefault('queues', {})['evil'] = {}",
+        "p.spec['modules']['own']['a'] = 2",
+        "p.teams['a']['namespaces']['evil'] = {}",
+        "p.nodes[0].labels['rack'] = 'evil'",
+    ],
+)
+def test_what_a_module_changes_in_the_declaration_changes_nothing(tmp_path: Path, change: str) -> None:
+    folder = _project(tmp_path, f"def manifests(d, p):\n    yield {_MADE}\n")
+    (folder / "e" / "rest.yaml").write_text(
+        "apiVersion: basalt.dev/v1alpha1\nkind: Team\nmetadata: {name: a}\nspec: {namespaces: {a: {}}}\n---\n"
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n, labels: {rack: r}}\n"
+    )
+    before = compile_folder(folder / "e", runs_modules=True)
+    (folder / "modules" / "own.py").write_text(f"def manifests(d, p):\n    {change}\n    yield {_MADE}\n")
+
+    after = compile_folder(folder / "e", runs_modules=True)
+
+    assert after.findings == before.findings
+    assert [each.value for each in after.objects] == [each.value for each in before.objects]
+    assert after.index.environment is not None
+    assert after.index.environment.spec == {"modules": {"own": {"a": 1}}}
+    assert [node.labels for node in after.index.nodes] == [{"rack": "r"}]
+
+
+@pytest.mark.parametrize("name", ["license-server", "a.b", "A"])
+def test_a_name_that_no_module_has_is_a_finding_at_its_line(tmp_path: Path, name: str) -> None:
+    folder = _project(tmp_path, None)
+    (folder / "e" / "environment.yaml").write_text(_ENVIRONMENT.replace("own:", f"{name}:"))
+
+    (found,) = compile_folder(folder / "e", runs_modules=True).findings
+
+    assert (found.pointer, found.source.line) == (("spec", "modules", name), 6)
+    assert found.message == f'the name "{name}" does not have the form ^[a-z][a-z0-9_]*$'
+    assert found.hint == "for example license_server"
 
 
 def test_a_module_that_is_not_there_is_a_finding_with_the_nearest_name(tmp_path: Path) -> None:

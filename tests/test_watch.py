@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from basalt.loading.stamps import Stamp, Stamps, changes, stamps
-from tests.test_cli import basalt, project  # noqa: F401 (a fixture)
+from tests.test_cli import ENVIRONMENT, basalt, project  # noqa: F401 (a fixture)
 
 _LIMIT = 120  # seconds, after which a process that says nothing is ended, and the test fails
 A, B = Stamp(1, 1, 1), Stamp(2, 1, 1)
@@ -70,9 +70,20 @@ def test_only_what_is_read_counts(tmp_path: Path, change: Callable[[Path], objec
     assert changes(before, stamps([tmp_path / "in"])) == [str(tmp_path / each) for each in expected]
 
 
+@pytest.mark.parametrize("file", ["modules/own.py", "modules/own/__init__.py", "modules/own/sizes.py"])
+def test_code_that_is_not_there_yet_counts(tmp_path: Path, file: str) -> None:
+    before = stamps([], [tmp_path / "modules"])
+
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).touch()
+    (tmp_path / "modules" / "notes.yaml").touch()
+
+    assert changes(before, stamps([], [tmp_path / "modules"])) == [str(tmp_path / file)]
+
+
 @pytest.fixture
-def watcher(project: Path) -> Iterator[subprocess.Popen[str]]:  # noqa: F811
-    command = [sys.executable, "-m", "basalt", "check", "broken", "--watch"]
+def watcher(request: pytest.FixtureRequest, project: Path) -> Iterator[subprocess.Popen[str]]:  # noqa: F811
+    command = [sys.executable, "-m", "basalt", "check", "broken", "--watch", *getattr(request, "param", ())]
     process = subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     limit = threading.Timer(_LIMIT, process.kill)
     limit.start()
@@ -107,6 +118,19 @@ def test_each_change_is_checked_until_ctrl_c(watcher: subprocess.Popen[str], pro
     assert (watcher.returncode, stderr) == (130, "basalt: interrupted\n")
     assert "\x1b" not in stdout
     assert stdout.count("[queue-parent-exists]") == stdout.count("[document-parses]") == 1
+
+
+@pytest.mark.parametrize("watcher", [["--modules"]], indirect=True)
+def test_a_module_that_comes_later_is_seen(watcher: subprocess.Popen[str], project: Path) -> None:  # noqa: F811
+    file = project / "stacks" / "broken" / "environment.yaml"
+
+    assert _said(watcher) == "1 error; watching 1 file\n"
+    file.write_text(ENVIRONMENT + "{modules: {own: {}}}\n")
+    assert _said(watcher) == "1 error; watching 1 file; changed: stacks/broken/environment.yaml\n"
+    (project / "modules").mkdir()
+    (project / "modules" / "new").write_text("def manifests(declared, platform):\n    return []\n")
+    (project / "modules" / "new").rename(project / "modules" / "own.py")
+    assert _said(watcher) == "no findings; watching 2 files; changed: modules/own.py\n"
 
 
 @pytest.mark.parametrize(

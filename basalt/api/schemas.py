@@ -107,19 +107,27 @@ class Shape:
             for field in facts["unexpected"]:
                 hint = names.did_you_mean(field, known, otherwise="take it out")
                 yield ShapeFault((*pointer, field), f"unknown field {field}", hint, field)
+        elif kind == "PropertyNames":
+            yield self._name_fault(pointer, facts["error"])
         elif kind in ("AnyOf", "OneOfNotValid") and (inner := _closest(facts["context"])) is not None:
             yield from self._describe(inner, value)
         else:
             message, hint = _words(kind, facts, error)
-            hint = hint or (self._example(pointer) if kind in ("Pattern", "Type") else "")
+            hint = hint or (_example(self.at(pointer) or {}) if kind in ("Pattern", "Type") else "")
             missing = facts["property"] if kind == "Required" else None
             yield ShapeFault(pointer, message, hint, missing=missing, is_enumeration=kind == "Enum")
 
-    def _example(self, pointer: Pointer) -> str:
-        """A hint: what the schema gives as an example of a text or a number."""
-        examples = (self.at(pointer) or {}).get("examples", ())
-        plain = [str(each) for each in examples if not isinstance(each, Mapping | list)]
-        return f"for example {' or '.join(plain)}" if plain else ""
+    def _name_fault(self, pointer: Pointer, error: jsonschema_rs.ValidationError) -> ShapeFault:
+        """Of a key of the map at the pointer, at that key."""
+        message, _ = _words(type(error.kind).__name__, error.kind.as_dict(), error)
+        hint = _example((self.at(pointer) or {}).get("propertyNames", {}))
+        return ShapeFault((*pointer, str(error.instance)), f"the name {message}", hint)
+
+
+def _example(schema: Mapping[str, Any]) -> str:
+    """A hint: what the schema gives as an example of a text or a number."""
+    plain = [str(each) for each in schema.get("examples", ()) if not isinstance(each, Mapping | list)]
+    return f"for example {' or '.join(plain)}" if plain else ""
 
 
 def _told_once(found: list[ShapeFault]) -> Iterator[ShapeFault]:

@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -11,16 +10,17 @@ from typing import Any
 
 from basalt.commands.printing import print_findings, write
 from basalt.commands.reading import compiled_folder
-from basalt.compiling import Compilation, compile_documents
+from basalt.compiling import Compilation, compile_gathered
 from basalt.findings import Finding, Severity
+from basalt.gathering import folders
 from basalt.gathering.documents import GROUP
 from basalt.gathering.expanding import expand
 from basalt.importing.whole import Imported, Source, imported
 from basalt.loading import files
-from basalt.loading.limits import Fault
-from basalt.loading.sources import Misuse, TextDocument
+from basalt.loading.sources import Misuse
 from basalt.rendering import switch
 from basalt.reporting import import_text, json_format
+from basalt.reporting.text import argument
 
 Options = argparse.Namespace
 # What keeps a text from being known as what it says.
@@ -33,20 +33,25 @@ def import_(options: Options) -> int:
     root = Path(options.folder)
     output = _output(options, root)
     _refuse_taken(output)
-    if options.folder == _STDIN:
-        source = _from_stdin()
-    else:
-        compilation = _compiled(root, options)
-        if unreadable := _unreadable(compilation):
-            print_findings(replace(compilation, findings=unreadable, skipped=()), options)
-            return 1
-        source = _source(compilation, root)
+    compilation, shown = _read(root, options)
+    if unreadable := _unreadable(compilation):
+        print_findings(replace(compilation, findings=unreadable, skipped=()), options)
+        return 1
+    source = _source(compilation, compilation.files[0].path if options.folder == _STDIN else root, shown)
     _refuse_documents(source)
     found = imported(source, _NO_NAME.sub("-", output.resolve().name.lower()).strip("-") or "imported")
     _refuse_taken(output)
     switch.replace(output, found.outputs)
     _print(found, source.shown, output, options)
     return 0
+
+
+def _read(root: Path, options: Options) -> tuple[Compilation, str]:
+    """What there is to import, and what it is called."""
+    if options.folder != _STDIN:
+        return _compiled(root, options), _shown(root)
+    file = files.argument(_STDIN)
+    return compile_gathered(folders.of_files([file]), Path(file.name)), file.name
 
 
 def _output(options: Options, root: Path) -> Path:
@@ -88,35 +93,14 @@ def _unreadable(compilation: Compilation) -> tuple[Finding, ...]:
     return tuple(each for each in compilation.findings if each.rule in _UNREADABLE and each.severity is Severity.ERROR)
 
 
-def _source(compilation: Compilation, root: Path) -> Source:
+def _source(compilation: Compilation, root: Path, shown: str) -> Source:
     index = compilation.index
-    return Source(root, _shown(root), index.objects, index.nodes, compilation.files, index.texts, index.catalog)
+    return Source(root, shown, index.objects, index.nodes, compilation.files, index.texts, index.catalog)
 
 
 def _shown(path: Path | str) -> str:
     """The path as it may stand in a line of text."""
     return "".join(each if each.isprintable() else "?" for each in str(path))
-
-
-def _from_stdin() -> Source:
-    file = files.argument(_STDIN)
-    try:
-        texts = [
-            TextDocument(file, at, parsed.value, parsed.ambiguous, parsed.faults)
-            for at, parsed in enumerate(file.parse(with_positions=True))
-        ]
-        faults = [fault for text in texts for fault in text.faults]
-        if faults:
-            raise faults[0]
-    except UnicodeDecodeError:
-        raise Misuse("stdin is not UTF-8") from None
-    except Fault as fault:
-        raise Misuse(f"cannot read {file.source(fault.mark)}: {fault.message}") from None
-    compilation = compile_documents("stdin", (each for text in texts for each in expand(text)))
-    for finding in _unreadable(compilation):
-        raise Misuse(f"cannot read {finding.source}: {finding.message}")
-    index = compilation.index
-    return Source(file.path, "stdin", index.objects, index.nodes, (file,), tuple(texts), index.catalog)
 
 
 def _refuse_documents(source: Source) -> None:
@@ -129,17 +113,26 @@ def _refuse_documents(source: Source) -> None:
 
 
 def _print(found: Imported, shown: str, output: Path, options: Options) -> None:
-    following = _next(shown, output)
+    following = _next(found, shown, output)
     if options.format == "json":
         write(json_format.text(_as_json(found, output, following)))
     else:
         write(import_text.report(found, shown, _shown(output), following, quiet=options.quiet))
 
 
-def _next(shown: str, output: Path) -> list[str]:
-    new = shlex.quote(_shown(output))
-    plan = [] if shown == "stdin" else [f"basalt plan {shlex.quote(shown)} {new}"]
-    return [f"basalt check {new}", *plan]
+def _next(found: Imported, shown: str, output: Path) -> list[str]:
+    new = argument(_shown(output))
+    plan = [] if shown == "stdin" else [f"basalt plan {argument(shown)} {new}"]
+    return [f"basalt check {new}", *plan, *_proposing(found, output)]
+
+
+def _proposing(found: Imported, output: Path) -> list[str]:
+    """Where there is nothing but nodes: what makes more of them."""
+    if found.expressed or found.left or found.nodes == 0:
+        return []
+    file = next((each.path for each in found.outputs if each.path != "environment.yaml"), "")
+    proposed, nodes = (argument(_shown(path)) for path in (f"{output}-proposed", output / file))
+    return [f"basalt init {proposed} --nodes {nodes}"]
 
 
 def _as_json(found: Imported, output: Path, following: Iterable[str]) -> dict[str, Any]:
@@ -148,6 +141,7 @@ def _as_json(found: Imported, output: Path, following: Iterable[str]) -> dict[st
         "documents": dict(found.documents),
         "entries": dict(found.entries),
         "expressed": found.expressed,
+        "nodes": found.nodes,
         "kept": [
             {
                 "object": json_format.ref(each.object.ref),

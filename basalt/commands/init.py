@@ -12,7 +12,7 @@ from basalt.compiling import Compilation, compile_gathered
 from basalt.findings import Problem, Severity
 from basalt.fit import verdicts
 from basalt.fit.verdicts import State, Verdict
-from basalt.gathering import folders
+from basalt.gathering import folders, node_documents
 from basalt.gathering.documents import Document
 from basalt.loading import files
 from basalt.loading.nodes import Node, is_list
@@ -68,6 +68,7 @@ def _inventory(file: SourceFile) -> Compilation:
     if not gathered.all_nodes and not gathered.reading.faults and not gathered.problems and not _is_empty_list(file):
         place = Document(file, 0, None)
         gathered.problems.append(("document-kind-is-known", Problem(place, (), "no Node in this file", _WAY_OUT)))
+    gathered.problems.extend(node_documents.names_in_inventory(file))  # what is proposed would repeat them
     return compile_gathered(gathered, file.path)
 
 

@@ -16,7 +16,7 @@ from basalt.gathering.folders import folder_of
 from basalt.loading.sources import Misuse
 from basalt.names import counted
 from basalt.reporting import json_format
-from basalt.reporting.text import printable
+from basalt.reporting.text import argument, printable
 from basalt.sandbox import manifests, observing, programs, sandboxes
 from basalt.sandbox.control_plane import Failed
 from basalt.sandbox.go_programs import Refusal
@@ -63,7 +63,7 @@ def _show_up(made: Sandbox, wanted: Wanted, options: Options) -> None:
     write(f"{_export(made)}\n")
     if not options.quiet:
         end = "Ctrl-C takes it down" if options.foreground else f"basalt sandbox down {made.name}"
-        write(f"\nnext: basalt apply {shlex.quote(options.environment)}    basalt sandbox status    {end}\n")
+        write(f"\nnext: basalt apply {argument(options.environment)}    basalt sandbox status    {end}\n")
 
 
 def _down(options: Options) -> int:

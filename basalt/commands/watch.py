@@ -8,11 +8,11 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from basalt import names
+from basalt import names, own_modules
 from basalt.commands.printing import lines_of, paint
 from basalt.commands.reading import compiled_folder, memory_of
 from basalt.compiling import Compilation
-from basalt.gathering.folders import folder_of
+from basalt.gathering.folders import folder_of, project_of
 from basalt.loading.sources import Misuse
 from basalt.loading.stamps import Stamps, changes, stamps
 from basalt.reporting import text
@@ -29,15 +29,16 @@ def watch(options: Options) -> int:
         raise Misuse("--watch shows text; leave out --format")
     folder = folder_of(options.environment).resolve()
     roots: Collection[Path] = {folder}
+    code: Collection[Path] = ()
     where, known = Path(os.path.relpath(folder)), memory_of(options)
     changed: list[str] = []
     is_first = True
     while True:
-        seen = stamps(roots)  # before they are read, so that no change is missed
+        seen = stamps(roots, code)  # before they are read, so that no change is missed
         try:
             compilation = compiled_folder(where, options, needs_environment=False, known=known)
-            if (read := _roots(folder, compilation)) != roots:
-                roots = read
+            if (read := (_roots(folder, compilation), _code(folder, compilation, options))) != (roots, code):
+                roots, code = read
                 continue
             _show(compilation, changed, options)
         except Misuse as misuse:  # the folder may be back in a moment
@@ -46,7 +47,7 @@ def watch(options: Options) -> int:
             _say(str(misuse), changed)
         is_first = False
         gc.collect()  # the run is one of many, and no garbage is collected while one runs
-        changed = _changed(seen, roots)
+        changed = _changed(seen, roots, code)
 
 
 def _roots(folder: Path, compilation: Compilation) -> set[Path]:
@@ -54,11 +55,19 @@ def _roots(folder: Path, compilation: Compilation) -> set[Path]:
     return {folder, *compilation.folders, *(each.path for each in compilation.files if each.path.suffix == ".py")}
 
 
-def _changed(seen: Stamps, roots: Collection[Path]) -> list[str]:
+def _code(folder: Path, compilation: Compilation, options: Options) -> tuple[Path, ...]:
+    """The folder of the project's own modules, where the Environment names some and they may run."""
+    environment = compilation.index.environment
+    if not options.modules or environment is None or not environment.spec.get("modules"):
+        return ()
+    return (project_of(folder) / own_modules.FOLDER,)
+
+
+def _changed(seen: Stamps, roots: Collection[Path], code: Collection[Path]) -> list[str]:
     """Waits until something differs, and says what."""
     while True:
         begin = time.monotonic()
-        if found := changes(seen, stamps(roots)):
+        if found := changes(seen, stamps(roots, code)):
             return found
         time.sleep(max(_PAUSE, _SHARE * (time.monotonic() - begin)))
 

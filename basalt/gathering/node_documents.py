@@ -29,6 +29,14 @@ def in_inventory(file: SourceFile, index: int, node: Node) -> Document:
     return Document(file, 0, value, ("items", index))
 
 
+def names_in_inventory(file: SourceFile) -> Iterator[Noted]:
+    """What is wrong with the names of a JSON inventory's nodes."""
+    for index, node in enumerate(file.inventory or ()):
+        if names.subdomain_fault(node.name) is not None:
+            place = in_inventory(file, index, node)
+            yield from (("name-is-valid", fault) for fault in _name_faults(place, node.name))
+
+
 def _name_faults(document: Document, name: str) -> Iterator[Problem]:
     yield from metadata.wrong_name(document, ("metadata", "name"), name, names.subdomain_fault)
     yield from metadata.faults(document, document.value)

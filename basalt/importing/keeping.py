@@ -17,9 +17,9 @@ from basalt.rendering import yaml_writer
 from basalt.rendering.layout import Output
 
 FOLDER = "manifests"
-_BREAK = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)  # ends a document wherever it stands, even in a block scalar
-_COMMENT = re.compile(r"(^|[ \t])#.*$")
-_MOST = 200  # lines of one document that are tried for a comment
+# Ends a document wherever it stands, even in a block scalar; directives lead to it.
+_BREAK = re.compile(r"^(?:%.*\n(?:[ \t\r]*(?:#.*)?\n)*){0,9}---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_END = re.compile(r"^\.\.\.[ \t\r]*(?:#.*)?\n?\Z", re.MULTILINE)
 SERVERS = ("creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields",
            "resourceVersion", "selfLink", "uid")  # fmt: skip
 Spot = tuple[str, int, Pointer]  # file, document, place of the item in it
@@ -86,6 +86,8 @@ def _rest(file: SourceFile, texts: list[TextDocument], gone: Collection[Spot]) -
     found: list[str] = []
     has_content = False
     for piece in pieces:
+        if piece.source.startswith("%") and found and not _END.search(found[-1]):
+            found.append("...\n")  # before a directive a document has to end
         if piece.text is None:
             found.append(piece.source)
             continue
@@ -122,41 +124,20 @@ def _matched(file: SourceFile, sources: list[str], texts: list[TextDocument]) ->
     waiting = iter(texts)
     found: list[Segment] = []
     for source in sources:
-        values = _values(file, source)
-        text = next(waiting, None) if values else None
-        if values is None or len(values) > 1 or (values and (text is None or values[0] != text.value)):
+        held = values(file, source)
+        text = next(waiting, None) if held else None
+        if held is None or len(held) > 1 or (held and (text is None or held[0] != text.value)):
             return None
         found.append(Segment(source, text))
     return found if next(waiting, None) is None else None
 
 
-def _values(file: SourceFile, source: str) -> list[Any] | None:
+def values(file: SourceFile, source: str) -> list[Any] | None:
     """The documents of a piece by itself; None where it is no text by itself."""
     try:
         return [parsed.value for parsed in SourceFile(file.path, file.name, source.encode()).parse()]
     except Fault:
         return None
-
-
-def leading_comments(source: str) -> list[str]:
-    """The comment lines that a document begins with."""
-    found = []
-    for line in source.splitlines():
-        if line.startswith("#"):
-            found.append(line.rstrip())
-        elif line.strip() and line.strip() != "---":
-            break
-    return found
-
-
-def inner_comments(file: SourceFile, source: str, value: Any) -> int:
-    """How many lines of the document have a comment that does not lead it."""
-    lines = source.split("\n")
-    found = -len(leading_comments(source))
-    for at in [at for at, line in enumerate(lines) if _COMMENT.search(line)][:_MOST]:
-        without = "\n".join([*lines[:at], _COMMENT.sub("", lines[at]), *lines[at + 1 :]])
-        found += _values(file, without) == [value]
-    return max(found, 0)
 
 
 def has_noise(value: Mapping[str, Any]) -> bool:

@@ -13,10 +13,10 @@ from basalt.compiling import giving_way
 from basalt.gathering.documents import Document
 from basalt.gathering.expanding import expand
 from basalt.gathering.folders import of_documents
-from basalt.importing import choosing, keeping, writing
+from basalt.importing import choosing, comments, keeping, writing
 from basalt.importing.choosing import Choice, Versions
 from basalt.importing.keeping import Spot
-from basalt.importing.proposal import Identity, Part, identity
+from basalt.importing.proposal import Identity, identity
 from basalt.loading.nodes import Node
 from basalt.loading.sources import SourceFile, TextDocument
 from basalt.objects import MANAGED_BY, KubeObject
@@ -25,7 +25,6 @@ from basalt.rendering.layout import Output
 from basalt.views import volcano_version
 
 _KUBELET = re.compile(rb"kubeletVersion\"?: *\"?v?([0-9]+\.[0-9]+)")
-_TIED = {"Queue": "queues", "PriorityClass": "priorities"}
 
 
 class Source(NamedTuple):
@@ -54,12 +53,13 @@ class Imported(NamedTuple):
     documents: Mapping[str, int]
     entries: Mapping[str, int]
     expressed: int
+    nodes: int  # taken over as they are
     left: tuple[Left, ...]
     added: tuple[KubeObject, ...]
     labelled: int  # objects that get the label of Basalt's
     cleaned: int  # objects that held what only servers write
     left_out: tuple[str, ...]  # files that only tell kustomize about the others
-    comments: tuple[str, ...]  # places of objects whose inner comments stay behind
+    comments: tuple[str, ...]  # places of those that stay behind, or of the objects that they are in
 
 
 class Lost(AssertionError):
@@ -71,8 +71,8 @@ def imported(source: Source, name: str) -> Imported:
     choice = choosing.choose(name, source.objects, source.nodes, source.catalog, _versions(source))
     gone = {_spot(each): each for each in source.objects if identity(each.ref) in choice.covered}
     kept = keeping.kept(source.files, source.texts, keeping.paths(source.files, source.root), gone.keys())
-    comments, inner = _comments(source, choice, gone)
-    written = writing.documents(choice.proposal, comments, source.shown)
+    found = comments.comments(source.files, source.texts, choice, gone)
+    written = writing.documents(choice.proposal, found.leading, source.shown)
     _prove(source, choice, written, kept)
     expressed = list(gone.values())
     rewritten = {file.name for file in source.files} - kept.unchanged
@@ -82,12 +82,13 @@ def imported(source: Source, name: str) -> Imported:
         Counter(value["kind"] for value in choice.proposal.values()),
         {part: len(each) for part, each in _entries(choice).items() if each},
         len(expressed),
+        len(source.nodes),
         tuple(Left(each, _reason(each, choice)) for each in source.objects if _spot(each) not in gone),
         choice.added,
         sum(each.labels.get(next(iter(MANAGED_BY))) is None for each in expressed),
         sum(keeping.has_noise(each.value) for each in touched),
         tuple(kept.left_out),
-        tuple(inner),
+        tuple(found.left),
     )
 
 
@@ -122,40 +123,6 @@ def _reason(each: KubeObject, choice: Choice) -> str:
     if choosing.is_expressible(each.ref.group, each.ref.kind):
         return "its document would not make it"
     return f"no document makes this {each.ref.kind}"
-
-
-def _comments(
-    source: Source, choice: Choice, gone: Mapping[Spot, KubeObject]
-) -> tuple[dict[Part, list[str]], list[str]]:
-    """The comments that go with the documents, by the part that they lead to, and the objects of which others stay."""
-    found: dict[Part, list[str]] = {}
-    inner: list[str] = []
-    for file in source.files:
-        texts = [text for text in source.texts if text.file is file]
-        if file.holds_json or not any(name == file.name for name, _, _ in gone):
-            continue
-        for piece in keeping.segments(file, texts):
-            each = gone.get((file.name, piece.text.index, ())) if piece.text else None
-            if each is None or piece.text is None:
-                continue
-            leading = keeping.leading_comments(piece.source)
-            part = _part(each, choice)
-            if part is not None and leading:
-                found.setdefault(part, []).extend(leading)
-            if keeping.inner_comments(file, piece.source, piece.text.value) or (leading and part is None):
-                inner.append(str(each.position(())))
-    return found, inner
-
-
-def _part(each: KubeObject, choice: Choice) -> Part | None:
-    """The part of the documents that an object's comment is about."""
-    section = _TIED.get(each.ref.kind)
-    if section is not None and each.name in choice.proposal.spec.get(section, {}):
-        return (section, each.name)
-    if each.ref.kind == "Queue":
-        return ("Team", each.name)
-    key = (each.ref.namespace or "default", each.name)
-    return ("TrainingJob", *key) if key in choice.proposal.jobs and each.ref.kind != "JobFlow" else None
 
 
 def _prove(source: Source, choice: Choice, written: list[Output], kept: keeping.Kept) -> None:

@@ -66,9 +66,13 @@ class Memory:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._path(self._folder, kind, content)
             handle, name = tempfile.mkstemp(dir=self._folder, prefix=".")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"of": path.name, "sum": _sum(value), "value": value}, file)
-            os.replace(name, path)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump({"of": path.name, "sum": _sum(value), "value": value}, file)
+                os.replace(name, path)
+            except BaseException:  # a full disk, or Ctrl-C
+                os.unlink(name)
+                raise
             self._make_room(self._folder)
 
     def _path(self, folder: Path, kind: str, content: Iterable[str]) -> Path:
@@ -90,11 +94,17 @@ class Memory:
 NOTHING = Memory(None)
 
 
+def cache() -> Path:
+    """The user's cache folder of Basalt; RuntimeError where the user has no home. A relative XDG_CACHE_HOME is none, as
+    its specification says: it would be another one in each folder."""
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "basalt"
+
+
 def of_user() -> Memory:
     """The memory in the user's cache folder, if that is nobody else's."""
-    home = os.environ.get("XDG_CACHE_HOME")
     with contextlib.suppress(RuntimeError, OSError):  # no home
-        folder = (Path(home) if home else Path.home() / ".cache") / "basalt" / _FOLDER
+        folder = cache() / _FOLDER
         if not folder.exists() or folder.stat().st_uid == os.getuid():
             return Memory(folder)
     return NOTHING

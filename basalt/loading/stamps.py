@@ -30,10 +30,12 @@ def _is_changed(path: str, before: Stamps, after: Stamps) -> bool:
     return (path in before) != (path in after) or before.get(path) != after.get(path)
 
 
-def stamps(roots: Iterable[Path]) -> dict[str, Stamp | None]:
+def stamps(roots: Iterable[Path], code: Iterable[Path] = ()) -> dict[str, Stamp | None]:
     """Of all that is read under the roots, as basalt.loading.files discovers it, and of the folders beside them, which
-    an Environment may extend."""
+    an Environment may extend; and of the Python files in the folders of code, there or not yet."""
     found: dict[str, Stamp | None] = {}
+    for folder in code:
+        _add(str(folder), found, is_root=True, suffixes=(".py",))
     for root in roots:
         if root.is_dir():
             _add(str(root), found, is_root=True)
@@ -43,7 +45,9 @@ def stamps(roots: Iterable[Path]) -> dict[str, Stamp | None]:
     return found
 
 
-def _add(folder: str, found: dict[str, Stamp | None], *, is_root: bool = False) -> None:
+def _add(
+    folder: str, found: dict[str, Stamp | None], *, is_root: bool = False, suffixes: tuple[str, ...] = SUFFIXES
+) -> None:
     """Adds the files of a folder and of those in it; no recursion, since a folder may nest deep."""
     waiting = [folder]
     while waiting:
@@ -55,7 +59,7 @@ def _add(folder: str, found: dict[str, Stamp | None], *, is_root: bool = False) 
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
-            elif entry.name.endswith(SUFFIXES) and entry.name != STAMP:
+            elif entry.name.endswith(suffixes) and entry.name != STAMP:
                 found[entry.path] = _stamp(entry)
 
 

@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Sequence
 
+from basalt import names
 from basalt.loading.nodes import Node
 from basalt.proposing import vocabulary
 
@@ -42,8 +43,15 @@ def _common(nodes: Sequence[Node]) -> list[tuple[str, str]]:
     for node in nodes[1:]:
         labels = node.labels
         shared = {key: value for key, value in shared.items() if labels.get(key) == value}
-    usable = [each for each in shared.items() if not _NEVER.fullmatch(each[0]) and not vocabulary.key_of(each[0])]
+    usable = [each for each in shared.items() if _is_usable(*each)]
     return sorted(usable, key=lambda each: (_rank(each[0]), len(each[0]), each))[:_MOST]
+
+
+def _is_usable(key: str, value: str) -> bool:
+    """Whether it may be selected by: no API server takes a label that breaks the form, but a file may hold one."""
+    if _NEVER.fullmatch(key) or vocabulary.key_of(key):
+        return False
+    return names.qualified_fault(key) is None and names.label_value_fault(value) is None
 
 
 def _rank(key: str) -> int:

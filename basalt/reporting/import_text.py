@@ -12,7 +12,8 @@ _PLURALS = {"priority": "priorities"}
 
 def report(found: Imported, source: str, output: str, following: Iterable[str], *, quiet: bool) -> str:
     total = found.expressed + len(found.left)
-    lines = [f"{source} -> {output}: {found.expressed} of {counted(total, 'object')} in {_documents(found)}"]
+    nodes = f"; {counted(found.nodes, 'node')} taken over" if found.nodes else ""
+    lines = [f"{source} -> {output}: {found.expressed} of {counted(total, 'object')} in {_documents(found)}{nodes}"]
     if not quiet:
         lines += _rest(found)
         lines.append("next:")
@@ -48,7 +49,7 @@ def _rest(found: Imported) -> Iterator[str]:
         f"left out: {each} (it tells kustomize where files are that are elsewhere now)" for each in found.left_out
     )
     if found.comments:
-        yield f"comments left behind inside {counted(len(found.comments), 'object')}:"
+        yield f"comments left behind at {counted(len(found.comments), 'place')}:"
         yield from (f"  {place}" for place in found.comments)
 
 

@@ -1,6 +1,5 @@
 """What `basalt init` proposed and why, as people read it and as JSON."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from basalt.proposing.pools import Pool
 from basalt.proposing.proposal import NAMESPACE, QUEUE, Proposal
 from basalt.proposing.topology import ProposedTier, Topology
 from basalt.quantities import show
-from basalt.reporting.text import Paint, printable
+from basalt.reporting.text import Paint, argument, printable
 
 _MOST = 20  # pools, or labels left out, that are listed
 
@@ -83,7 +82,7 @@ def _rest(proposal: Proposal, verdict: Verdict | None, paint: Paint) -> Iterator
 
 def steps(proposal: Proposal, folder: str) -> list[str]:
     """Commands that one would run next."""
-    folder = shlex.quote(folder)
+    folder = argument(folder)
     first = [] if proposal.nodes else [f"kubectl get nodes -o json > {folder}/nodes.json"]
     return [*first, f"basalt check {folder}", f"basalt fit {folder}", f"basalt compile {folder}"]
 

@@ -1,6 +1,7 @@
 """Findings as people read them: path:line:column: where: what [rule], the line with a caret, and the way out."""
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
@@ -41,6 +42,11 @@ class Paint:
 def printable(text: str) -> str:
     r"""The text without what a terminal would obey: control characters and changes of direction become \\x1b."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\n", "\\n").replace("\t", "    "))
+
+
+def argument(path: str) -> str:
+    """The path as a command line takes it: one that begins with a dash would be an option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def said(found: Finding) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from basalt.loading import memory
+
 _FLAGS = ("-trimpath", "-mod=readonly", "-buildvcs=false")
 _OURS = ("missing go.sum entry", "updates to go.mod", "checksum mismatch")  # our mistake: no reason to go without it
 
@@ -19,7 +21,7 @@ class Refusal(Exception):
 
 def cache() -> Path:
     """The user's cache folder of Basalt."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "basalt"
+    return memory.cache()
 
 
 def fingerprint(recipe: object, files: Iterable[Path]) -> str:
