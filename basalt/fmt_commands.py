@@ -33,6 +33,7 @@ class _Formatted(NamedTuple):
     result: str | None = None
     finding: Finding | None = None
     refusal: str = ""
+    line_number: int = 1  # of the refusal
 
     @property
     def is_changed(self) -> bool:
@@ -92,7 +93,7 @@ def _formatted(file: SourceFile) -> _Formatted:
         text = files.decoded(file)
         return _Formatted(file) if file.holds_json else _Formatted(file, formatting.formatted(text))
     except formatting.Refusal as refusal:
-        return _Formatted(file, refusal=str(refusal))
+        return _Formatted(file, refusal=str(refusal), line_number=refusal.line)
     except Fault as fault:
         place = file.source(fault.mark)
         return _Formatted(
@@ -140,7 +141,8 @@ def _print(done: list[_Formatted], options: Options) -> None:
         if each.finding is not None:
             print(text.finding(each.finding, each.line, paint(options, to_stderr=True)), file=sys.stderr)
         elif each.refusal:
-            print(f"{text.printable(each.file.name)} is left as it is: {each.refusal}", file=sys.stderr)
+            place = f"{text.printable(each.file.name)}:{each.line_number}"
+            print(f"{place}: the file is left as it is: {each.refusal}", file=sys.stderr)
         elif each.is_changed and options.diff:
             write(_diff(each))
         elif each.is_changed and options.check:
