@@ -70,7 +70,7 @@ def fmt(options: Options) -> int:
 def _stdin(options: Options) -> SourceFile:
     if len(options.paths) > 1:
         raise Misuse("- stands for stdin, and excludes other paths")
-    return SourceFile(Path("stdin.yaml"), "stdin", sys.stdin.buffer.read())
+    return SourceFile(Path("stdin.yaml"), "stdin", files.stdin())
 
 
 def _files(paths: Iterable[str]) -> Iterator[SourceFile]:
@@ -78,6 +78,8 @@ def _files(paths: Iterable[str]) -> Iterator[SourceFile]:
     found: dict[str, Path] = {}
     for path in paths:
         root = folder_of(path)
+        if not (root.is_dir() or root.is_file()):
+            raise Misuse(f"{path} is neither a folder nor a regular file; - formats stdin to stdout")
         if os.path.exists(root / files.STAMP):
             raise Misuse(f"{path} is what `basalt compile` wrote; format what it was made of")
         for each in files.discover(root):

@@ -390,6 +390,14 @@ def test_stdin_goes_to_stdout(tmp_path: Path, text: str, arguments: list[str], c
     assert (done.returncode, done.stdout.removesuffix("1 file cannot be formatted\n")) == (code, stdout)
 
 
+@pytest.mark.parametrize("words", ["fmt -", "init new --nodes -", "import - -o new", "fit in --snapshot -"])
+def test_a_closed_stdin_is_misuse(folder: Path, words: str) -> None:
+    command = ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "basalt", *words.split()]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "basalt: cannot read stdin: it is closed\n")
+
+
 def test_an_environment_is_found_by_its_name(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "stacks" / "seed", tmp_path / "stacks" / "seed")
 
@@ -402,6 +410,7 @@ def test_an_environment_is_found_by_its_name(tmp_path: Path) -> None:
         (["nothing"], "basalt: no environment nothing: neither a path nor a folder under stacks/"),
         (["-", "in"], "basalt: - stands for stdin, and excludes other paths"),
         ([], "basalt fmt: the following arguments are required: PATH"),
+        (["/dev/null"], "basalt: /dev/null is neither a folder nor a regular file; - formats stdin to stdout"),
         (["out"], "basalt: out is what `basalt compile` wrote; format what it was made of"),
     ],
 )
