@@ -1,6 +1,7 @@
 """`basalt fmt`: documents and manifests in one style, in place; nothing of what they say changes."""
 
 import argparse
+import contextlib
 import difflib
 import os
 import stat
@@ -111,7 +112,7 @@ def _replace(done: _Formatted) -> None:
         with tempfile.NamedTemporaryFile("wb", dir=target.parent, prefix=".basalt-fmt-", delete=False) as stream:
             partial = stream.name
             stream.write(done.result.encode("utf-8"))
-        os.chmod(partial, stat.S_IMODE(target.stat().st_mode))
+        _keep_owner(partial, target.stat())
         if target.read_bytes() != done.file.data:
             raise Misuse(f"{done.file.name} was changed by somebody else meanwhile; run it again")
         os.replace(partial, target)
@@ -120,6 +121,13 @@ def _replace(done: _Formatted) -> None:
     finally:
         if partial is not None:
             Path(partial).unlink(missing_ok=True)
+
+
+def _keep_owner(partial: str, status: os.stat_result) -> None:
+    """Gives the file the owner, where this user may, and the mode of the one it replaces."""
+    with contextlib.suppress(PermissionError):
+        os.chown(partial, status.st_uid, status.st_gid)
+    os.chmod(partial, stat.S_IMODE(status.st_mode))
 
 
 def _as_json(done: Iterable[_Formatted]) -> dict[str, Any]:

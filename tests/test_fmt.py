@@ -299,6 +299,15 @@ def test_files_are_rewritten_in_place_and_counted(folder: Path) -> None:
     assert basalt("fmt", "in", cwd=folder).stdout == "3 files left unchanged\n"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_stays(folder: Path) -> None:
+    file = folder / "in" / "c.yaml"
+    os.chown(file, 1234, 1235)
+
+    assert basalt("fmt", "in/c.yaml", cwd=folder).stdout == "1 file reformatted\n"
+    assert (file.stat().st_uid, file.stat().st_gid) == (1234, 1235)
+
+
 def test_a_link_stays_a_link(folder: Path) -> None:
     (folder / "link.yaml").symlink_to("in/c.yaml")
 
