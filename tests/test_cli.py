@@ -387,3 +387,41 @@ def test_a_folder_without_permission_is_misuse(project: Path) -> None:
 
     assert done.returncode == 2
     assert "Permission denied" in done.stderr
+
+
+def test_schemas_replace_links_and_do_not_follow_them(tmp_path: Path) -> None:
+    folder, other = tmp_path / "out", tmp_path / "other"
+    assert basalt("schema", "--all", "-o", "out", cwd=tmp_path).returncode == 0
+    names = sorted(os.listdir(folder))
+    other.write_text("mine")
+    (folder / names[0]).unlink()
+    (folder / names[0]).symlink_to(other)
+
+    assert basalt("schema", "--all", "-o", "out", cwd=tmp_path).returncode == 0
+    assert (other.read_text(), (folder / names[0]).is_symlink()) == ("mine", False)
+    assert sorted(os.listdir(folder)) == names
+
+
+def test_schemas_that_cannot_be_written_leave_what_was_there(tmp_path: Path) -> None:
+    assert basalt("schema", "--all", "-o", "out", cwd=tmp_path).returncode == 0
+    names = sorted(os.listdir(tmp_path / "out"))
+    for name in names:
+        (tmp_path / "out" / name).write_text("old")
+
+    command = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", sys.executable, "-B", "-m", "basalt", "schema", "--all"]
+    done = subprocess.run(
+        [*command, "-o", "out"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "basalt: cannot write out: File too large\n"
+    assert {name: (tmp_path / "out" / name).read_text() for name in os.listdir(tmp_path / "out")} == dict.fromkeys(
+        names, "old"
+    )
+
+
+def test_schemas_need_the_name_of_a_folder(tmp_path: Path) -> None:
+    done = basalt("schema", "--all", "-o", "", cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (2, "basalt: -o is empty; name a folder\n")
+    assert os.listdir(tmp_path) == []

@@ -1,5 +1,6 @@
 """What the shells offer, asked of the shells themselves."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -105,6 +106,42 @@ def test_fish_offers(folder: Path, line: str, expected: set[str]) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=True)
 
     assert {each.partition("\t")[0] for each in done.stdout.split("\n")} >= expected
+
+
+_NAMES = ["a b", "$(touch PWNED)", "`touch PWNED`", "*", "it's", 'a"b', "a\\b", "${HOME}", "; touch PWNED", "~", "-n"]
+
+
+def _named(folder: Path) -> Path:
+    """A project whose environments have names that a shell would obey."""
+    for name in (*_NAMES, "two\nlines"):
+        (folder / "stacks" / name).mkdir(parents=True)
+    (folder / "Pulumi.yaml").touch()
+    (folder / ".bash").write_text(basalt("completion", "bash", cwd=folder).stdout)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["explain", ""], {*_NAMES}),
+        (["explain", "$("], {"$(touch PWNED)"}),
+        (["explain", "a\\ "], {"a b"}),
+        (["explain", "'a "], {"a b"}),
+        (["check", "../stacks/a "], {"../stacks/a b"}),
+    ],
+)
+def test_names_are_offered_as_they_are_and_nothing_in_them_runs(
+    tmp_path: Path, words: list[str], expected: set[str]
+) -> None:
+    folder = _named(tmp_path)
+    command = [_shell("bash"), "-c", _BASH, "bash", str(folder / ".bash"), "basalt", *words]
+    done = subprocess.run(
+        command, cwd=folder / "stacks", capture_output=True, text=True, timeout=60, check=True,
+        env={"PATH": os.environ["PATH"], "HOME": "/"},
+    )  # fmt: skip
+
+    assert (done.stderr, {line for line in done.stdout.split("\n") if line} - {*RULES}) == ("", expected)
+    assert [*folder.rglob("PWNED")] == []
 
 
 def test_environments_are_offered_from_anywhere_in_the_project(folder: Path) -> None:

@@ -86,7 +86,7 @@ def script(shell: str, every: Sequence[Command]) -> str:
 
 
 _POSIX = r"""
-# The environments of this project, one a line.
+# The environments of this project, one a line: names that a terminal would obey are left out.
 _basalt_environments() {
     _basalt_root=.
     if [ ! -d stacks ]; then
@@ -95,7 +95,8 @@ _basalt_environments() {
             _basalt_root=${_basalt_root%/*}
         done
     fi
-    find "$_basalt_root/stacks" -mindepth 1 -maxdepth 1 -type d ! -name '.*' 2>/dev/null | sed 's|.*/||'
+    find "$_basalt_root/stacks" -mindepth 1 -maxdepth 1 -type d ! -name '.*' ! -name '*[[:cntrl:]]*' 2>/dev/null |
+        sed 's|.*/||'
 }
 
 # What may stand after the words given, one a line. The first argument is the word that is being written.
@@ -121,17 +122,29 @@ _HEAD = {
 }
 _TAIL = {
     "bash": r"""
+# Takes the lines of stdin that begin with the word, as they are: nothing in a name is expanded. Readline quotes them.
+_basalt_take() {
+    local line
+    while IFS= read -r line; do
+        if [ "${line:0:${#1}}" = "$1" ]; then
+            COMPREPLY+=("$line")
+        fi
+    done
+    compopt -o filenames 2>/dev/null
+}
 _basalt() {
     local current="${COMP_WORDS[COMP_CWORD]}" found IFS=$'\n'
     if [ "$current" = = ]; then
         current=
     fi
+    local plain="${current#[\"\']}"
+    plain=${plain//\\/} # what is typed of a name that needs quotes
     COMPREPLY=()
     for found in $(_basalt_candidates "$current" "${COMP_WORDS[@]:1:COMP_CWORD-1}"); do
         case $found in
-            "<environment>") COMPREPLY+=($(compgen -W "$(_basalt_environments)" -- "$current")) ;;
-            "<file>") COMPREPLY+=($(compgen -f -- "$current")); compopt -o filenames 2>/dev/null ;;
-            "<folder>") COMPREPLY+=($(compgen -d -- "$current")); compopt -o filenames 2>/dev/null ;;
+            "<environment>") _basalt_take "$plain" < <(_basalt_environments) ;;
+            "<file>") _basalt_take "" < <(compgen -f -- "$current") ;;
+            "<folder>") _basalt_take "" < <(compgen -d -- "$current") ;;
             "<nothing>") ;;
             *) COMPREPLY+=($(compgen -W "$found" -- "$current")) ;;
         esac
@@ -208,7 +221,8 @@ def _fish(every: Sequence[Command]) -> str:
         "            set root (string replace -r '/[^/]*$' '' -- $root)",
         "        end",
         "    end",
-        "    find $root/stacks -mindepth 1 -maxdepth 1 -type d ! -name '.*' 2>/dev/null | string replace -r '.*/' ''",
+        "    find $root/stacks -mindepth 1 -maxdepth 1 -type d ! -name '.*' ! -name '*[[:cntrl:]]*' 2>/dev/null \\",
+        "        | string replace -r '.*/' ''",
         "end",
         "complete -c basalt -f",
     ]

@@ -1,6 +1,7 @@
 """`basalt fmt`: documents and manifests in one style, in place; nothing of what they say changes."""
 
 import argparse
+import contextlib
 import difflib
 import os
 import stat
@@ -33,6 +34,7 @@ class _Formatted(NamedTuple):
     result: str | None = None
     finding: Finding | None = None
     refusal: str = ""
+    line_number: int = 1  # of the refusal
 
     @property
     def is_changed(self) -> bool:
@@ -69,7 +71,7 @@ def fmt(options: Options) -> int:
 def _stdin(options: Options) -> SourceFile:
     if len(options.paths) > 1:
         raise Misuse("- stands for stdin, and excludes other paths")
-    return SourceFile(Path("stdin.yaml"), "stdin", sys.stdin.buffer.read())
+    return SourceFile(Path("stdin.yaml"), "stdin", files.stdin())
 
 
 def _files(paths: Iterable[str]) -> Iterator[SourceFile]:
@@ -77,6 +79,8 @@ def _files(paths: Iterable[str]) -> Iterator[SourceFile]:
     found: dict[str, Path] = {}
     for path in paths:
         root = folder_of(path)
+        if not (root.is_dir() or root.is_file()):
+            raise Misuse(f"{path} is neither a folder nor a regular file; - formats stdin to stdout")
         if os.path.exists(root / files.STAMP):
             raise Misuse(f"{path} is what `basalt compile` wrote; format what it was made of")
         for each in files.discover(root):
@@ -92,7 +96,7 @@ def _formatted(file: SourceFile) -> _Formatted:
         text = files.decoded(file)
         return _Formatted(file) if file.holds_json else _Formatted(file, formatting.formatted(text))
     except formatting.Refusal as refusal:
-        return _Formatted(file, refusal=str(refusal))
+        return _Formatted(file, refusal=str(refusal), line_number=refusal.line)
     except Fault as fault:
         place = file.source(fault.mark)
         return _Formatted(
@@ -108,7 +112,7 @@ def _replace(done: _Formatted) -> None:
         with tempfile.NamedTemporaryFile("wb", dir=target.parent, prefix=".basalt-fmt-", delete=False) as stream:
             partial = stream.name
             stream.write(done.result.encode("utf-8"))
-        os.chmod(partial, stat.S_IMODE(target.stat().st_mode))
+        _keep_owner(partial, target.stat())
         if target.read_bytes() != done.file.data:
             raise Misuse(f"{done.file.name} was changed by somebody else meanwhile; run it again")
         os.replace(partial, target)
@@ -117,6 +121,13 @@ def _replace(done: _Formatted) -> None:
     finally:
         if partial is not None:
             Path(partial).unlink(missing_ok=True)
+
+
+def _keep_owner(partial: str, status: os.stat_result) -> None:
+    """Gives the file the owner, where this user may, and the mode of the one it replaces."""
+    with contextlib.suppress(PermissionError):
+        os.chown(partial, status.st_uid, status.st_gid)
+    os.chmod(partial, stat.S_IMODE(status.st_mode))
 
 
 def _as_json(done: Iterable[_Formatted]) -> dict[str, Any]:
@@ -140,7 +151,8 @@ def _print(done: list[_Formatted], options: Options) -> None:
         if each.finding is not None:
             print(text.finding(each.finding, each.line, paint(options, to_stderr=True)), file=sys.stderr)
         elif each.refusal:
-            print(f"{text.printable(each.file.name)} is left as it is: {each.refusal}", file=sys.stderr)
+            place = f"{text.printable(each.file.name)}:{each.line_number}"
+            print(f"{place}: the file is left as it is: {each.refusal}", file=sys.stderr)
         elif each.is_changed and options.diff:
             write(_diff(each))
         elif each.is_changed and options.check:

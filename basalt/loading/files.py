@@ -94,7 +94,7 @@ def argument(path: str) -> SourceFile:
     name = "stdin" if path == "-" else os.fsencode(path).decode("utf-8", "replace")
     try:
         if path == "-":
-            data = sys.stdin.buffer.read(INVENTORY_BYTES + 1)
+            data = stdin(INVENTORY_BYTES + 1)
         else:
             with open(path, "rb") as handle:
                 data = handle.read(INVENTORY_BYTES + 1)
@@ -105,6 +105,16 @@ def argument(path: str) -> SourceFile:
     data = data.removeprefix(codecs.BOM_UTF8)
     is_json = data[:_FIRST].lstrip().startswith(b"{")
     return SourceFile(Path(name).with_suffix(".json" if is_json else ".yaml"), name, data)
+
+
+def stdin(limit: int = -1) -> bytes:
+    """What comes in on stdin; raises Misuse where that is closed or cannot be read."""
+    if sys.stdin is None:  # as Python leaves it where the shell closed it
+        raise Misuse("cannot read stdin: it is closed")
+    try:
+        return sys.stdin.buffer.read(limit)
+    except OSError as error:
+        raise Misuse(f"cannot read stdin: {error.strerror}") from None
 
 
 def _load(file: SourceFile, known: Memory) -> None:
