@@ -128,8 +128,8 @@ def _manifests(module: ModuleType, declared: Any, platform: Platform, name: str,
     if not callable(function):
         raise _Fault(f"{file} has no function manifests", "write: def manifests(declared, platform)")
     with _blamed(file, Path(str(module.__file__))):
-        made = list(function(declared, platform))
-    yield from (_checked(each, file, (*_AT, name)) for each in made)
+        made = [_checked(each, file, (*_AT, name)) for each in function(declared, platform)]
+    yield from made
 
 
 def _checked(made: Any, file: str, at: Pointer) -> Manifest:
@@ -164,14 +164,22 @@ def _blamed(file: str, path: Path) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, _Fault):
         raise
     except BaseException as error:  # noqa: BLE001 (whatever a site's code does is its own fault)
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(path)]
         line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-        said = error.msg if isinstance(error, SyntaxError) else str(error)
-        shown = " ".join(f"{type(error).__name__}: {said}".split())
+        shown = " ".join(f"{type(error).__name__}: {_said(error)}".split())
         raise _Fault(f"{file}:{line or 1}: {shown}", "mend the module") from None
     finally:
         sys.dont_write_bytecode = writes
+
+
+def _said(error: BaseException) -> str:
+    """What it says, as far as that is text."""
+    try:
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+    except Exception:  # noqa: BLE001 (its words are a site's code, too)
+        return "it has no words"
+    return said.encode("utf-8", "backslashreplace").decode()

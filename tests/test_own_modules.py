@@ -127,6 +127,15 @@ FAULTS = {
     "origins that are text": (_ORIGINS % "{'abc': 5}", "own.py gives origins with 'abc', which is no tuple"),
     "origins that are numbers": (_ORIGINS % "{('a',): 5}", "own.py gives origins with 5, which is no tuple"),
     "origins of lists": (_ORIGINS % "{('a',): ([],)}", "own.py gives origins with ([],), which is no tuple"),
+    "an error without words": (
+        "class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n",
+        "own.py:3: E: it has no words",
+    ),
+    "an error of half a surrogate pair": ("raise ValueError('\\ud800')\n", "own.py:1: ValueError: \\ud800"),
+    "a map of its own": (
+        "class D(dict):\n    def items(self): raise GeneratorExit\ndef manifests(d, p): yield D(a=1)\n",
+        "own.py:2: GeneratorExit",
+    ),
     "ends a generator": ("def manifests(d, p):\n    raise GeneratorExit\n", "own.py:2: GeneratorExit"),
     "raises something of its own": ("class E(BaseException): ...\nraise E('no')\n", "own.py:2: E: no"),
     "a byte that is no text": ("a = 1\0\n", "own.py:1: SyntaxError: source code string cannot contain null bytes"),
