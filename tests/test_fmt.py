@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from basalt.formatting import formatting
+from basalt.formatting import formatting, writing
 from basalt.formatting.formatting import formatted
 from basalt.formatting.key_order import ordered
 from basalt.formatting.tokens import comments
@@ -272,6 +272,24 @@ def test_values_and_comments_stay_and_a_second_time_changes_nothing(text: str) -
     one, other = (comments(each.replace("\r\n", "\n")) for each in (once, text))
     assert sorted(one) == sorted(other) if own else one == other
     assert formatted(once) == once
+
+
+class _Lines(list[Any]):
+    """Lines that count how many of them were taken."""
+
+    taken = 0
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        self.taken += len(found) if isinstance(key, slice) else 1
+        return found
+
+
+def test_each_comment_costs_the_same_however_long_the_file() -> None:
+    lines = _Lines(writing._Line("a: 1", "# why", number % 2) for number in range(1000))
+
+    assert writing._joined(lines) == "\n".join(["a: 1 # why"] * 1000)
+    assert lines.taken < 10 * len(lines)
 
 
 @pytest.fixture

@@ -208,10 +208,10 @@ def _joined(lines: list[_Line]) -> str:
             done.append(line.code)
             continue
         run = [line]
-        for other in lines[len(done) + 1 :]:
-            if not other.comment or other.column != line.column:
+        for at in range(len(done) + 1, len(lines)):  # no slice: it would copy the rest for each comment
+            if not lines[at].comment or lines[at].column != line.column:
                 break
-            run.append(other)
+            run.append(lines[at])
         width = max(len(each.code) for each in run)
         done.extend(f"{each.code:<{width}} {each.comment}" for each in run)
     return "\n".join(done)
