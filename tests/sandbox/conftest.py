@@ -19,7 +19,7 @@ from basalt.sandbox.go_programs import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 _Found = TypeVar("_Found")
-_PATIENCE = 60  # seconds until something that must come about has; it takes one or two
+_PATIENCE = 180  # seconds until something that must come about has; it takes one or two, longer on a busy machine
 
 
 class Home(NamedTuple):

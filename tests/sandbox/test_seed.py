@@ -94,7 +94,10 @@ def test_the_readme_shows_what_one_sees(seed: Up) -> None:
 
     readme = line.findall((ROOT / "README.md").read_text(encoding="utf-8"))
     assert len(readme) == 3
-    eventually(lambda: line.findall(seed.run("sandbox", "status").stdout) == readme)
+    try:
+        eventually(lambda: line.findall(seed.run("sandbox", "status").stdout) == readme)
+    except AssertionError:
+        pytest.fail(f"not the gangs of the README, but\n{seed.run('sandbox', 'status').stdout}")
 
 
 # access
