@@ -50,7 +50,7 @@ def bill(packages: list[Package]) -> dict[str, Any]:
 
 def _component(package: Package) -> dict[str, Any]:
     hashes = [{"alg": "SHA-256", "content": each} for each in package.hashes]
-    files = {"type": "distribution", "url": f"https://pypi.org/simple/{package.name}/", "hashes": hashes}
+    files = {"type": "distribution", "url": _purl(package), "hashes": hashes}
     return {
         "type": "library",
         "bom-ref": _purl(package),
