@@ -62,6 +62,7 @@ RIM = {
     "basalt.fit.pod_by_pod",  # its draws, from fixed seeds
     "basalt.loading.files",
     "basalt.loading.memory",
+    "basalt.loading.replacing",
     "basalt.loading.sources",
     "basalt.loading.stamps",
     "basalt.gathering.folders",

@@ -6,7 +6,6 @@ import difflib
 import os
 import stat
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from basalt.formatting import formatting
 from basalt.gathering.folders import folder_of
 from basalt.loading import files
 from basalt.loading.limits import Fault
+from basalt.loading.replacing import replaced
 from basalt.loading.sources import Misuse, SourceFile
 from basalt.names import counted
 from basalt.reporting import json_format, text
@@ -107,27 +107,22 @@ def _formatted(file: SourceFile) -> _Formatted:
 def _replace(done: _Formatted) -> None:
     """Writes the file as a whole, and keeps its mode; a link stays a link. What somebody saved meanwhile stays, too."""
     assert done.result is not None
-    partial, target = None, Path(os.path.realpath(done.file.path))
+    target = Path(os.path.realpath(done.file.path))
     try:
-        with tempfile.NamedTemporaryFile("wb", dir=target.parent, prefix=".basalt-fmt-", delete=False) as stream:
-            partial = stream.name
+        with replaced(target) as stream:
             stream.write(done.result.encode("utf-8"))
-        _keep_owner(partial, target.stat())
-        if target.read_bytes() != done.file.data:
-            raise Misuse(f"{done.file.name} was changed by somebody else meanwhile; run it again")
-        os.replace(partial, target)
+            _keep_owner(stream.fileno(), target.stat())
+            if target.read_bytes() != done.file.data:
+                raise Misuse(f"{done.file.name} was changed by somebody else meanwhile; run it again")
     except OSError as error:
         raise Misuse(f"cannot write {done.file.name}: {error.strerror}") from None
-    finally:
-        if partial is not None:
-            Path(partial).unlink(missing_ok=True)
 
 
-def _keep_owner(partial: str, status: os.stat_result) -> None:
+def _keep_owner(descriptor: int, status: os.stat_result) -> None:
     """Gives the file the owner, where this user may, and the mode of the one it replaces."""
     with contextlib.suppress(PermissionError):
-        os.chown(partial, status.st_uid, status.st_gid)
-    os.chmod(partial, stat.S_IMODE(status.st_mode))
+        os.chown(descriptor, status.st_uid, status.st_gid)
+    os.chmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 def _as_json(done: Iterable[_Formatted]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from basalt.commands import plan as step
 from basalt.commands.printing import exit_code, write
 from basalt.commands.reading import compiled
 from basalt.compiling import Compilation
+from basalt.loading.replacing import replaced
 from basalt.loading.sources import Misuse
 from basalt.plan.comparing import Plan, compare
 from basalt.reporting import json_format, report_facts, report_html, report_markdown, sarif
@@ -45,26 +45,11 @@ def _text(head: Compilation, plan: Plan | None, form: str) -> str:
 def _replace(file: Path, text: str) -> None:
     """Writes the file as a whole: one that is there stays as it is until the new one is complete. A link stays a link,
     and a device or a pipe what it is."""
-    partial, target = None, Path(os.path.realpath(file))
     try:
         if file.exists() and not (file.is_file() or file.is_dir()):
             file.write_text(text, encoding="utf-8")
             return
-        with tempfile.NamedTemporaryFile(
-            "w", dir=target.parent, prefix=".basalt-report-", delete=False, encoding="utf-8"
-        ) as stream:
-            partial = stream.name
-            stream.write(text)
-        os.chmod(partial, 0o666 & ~_mask())
-        os.replace(partial, target)
+        with replaced(Path(os.path.realpath(file)), mode=0o666) as stream:
+            stream.write(text.encode("utf-8"))
     except OSError as error:
         raise Misuse(f"cannot write {file}: {error.strerror}") from None
-    finally:
-        if partial is not None:
-            Path(partial).unlink(missing_ok=True)
-
-
-def _mask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

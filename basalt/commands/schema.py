@@ -1,13 +1,14 @@
 """`basalt schema`: the JSON Schema of a document, or of all of them."""
 
 import argparse
-import os
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
 from basalt import names
 from basalt.commands.printing import write
 from basalt.gathering.documents import KINDS
+from basalt.loading.replacing import replaced
 from basalt.loading.sources import Misuse
 from basalt.reporting import json_format, schema_files
 
@@ -46,17 +47,9 @@ def _write_schemas(folder: Path, options: Options) -> int:
 
 
 def _write_whole(folder: Path, texts: Mapping[str, str]) -> None:
-    """Writes the files beside their places, and moves them there when all are complete: a link is replaced, and where
-    the disk is full what was there stays."""
-    partial = {name: folder / f".basalt-schema-{os.getpid()}-{name}" for name in texts}
-    begun: list[Path] = []
-    try:
-        for name, path in partial.items():
-            with open(path, "x", encoding="utf-8") as stream:
-                begun.append(path)
-                stream.write(texts[name])
-        for name, path in partial.items():
-            os.replace(path, folder / name)
-    finally:
-        for path in begun:
-            path.unlink(missing_ok=True)
+    """Writes all files before any takes its place: a link is replaced, and on a full disk what was there stays."""
+    with contextlib.ExitStack() as all_of_them:
+        for name, text in texts.items():
+            stream = all_of_them.enter_context(replaced(folder / name, mode=0o666))
+            stream.write(text.encode("utf-8"))
+            stream.flush()

@@ -8,11 +8,12 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
+
+from basalt.loading.replacing import replaced
 
 _ROOT = Path(__file__).resolve().parents[2]
 _OWN = ("basalt", "modules", "schemas")  # the folders, beside each other, that hold code and data of the compiler
@@ -65,14 +66,8 @@ class Memory:
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._path(self._folder, kind, content)
-            handle, name = tempfile.mkstemp(dir=self._folder, prefix=".")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump({"of": path.name, "sum": _sum(value), "value": value}, file)
-                os.replace(name, path)
-            except BaseException:  # a full disk, or Ctrl-C
-                os.unlink(name)
-                raise
+            with replaced(path) as stream:
+                stream.write(json.dumps({"of": path.name, "sum": _sum(value), "value": value}).encode())
             self._make_room(self._folder)
 
     def _path(self, folder: Path, kind: str, content: Iterable[str]) -> Path:
